@@ -1,0 +1,360 @@
+"""The events of a run. A run *is* this list: its state, transcript, trace and report are folds over it.
+
+Closed: a new kind is a new schema version. Values that a tool or model wrote are carried as text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from remit.types.budget import Usage
+from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId, Wording
+from remit.types.label import Label
+from remit.types.model import Call, Mend, Stop
+from remit.types.operation import ClosedCode, Move, OperationState
+from remit.types.outcome import Outcome
+
+__all__ = [
+    "AgentChanged",
+    "AnswerChecked",
+    "ApprovalDecided",
+    "ApprovalRequested",
+    "CallConsidered",
+    "CallEnded",
+    "CancelRequested",
+    "Contradicted",
+    "Event",
+    "MessageAppended",
+    "ModelRequested",
+    "OperationMoved",
+    "Recorded",
+    "Replied",
+    "RequestFailed",
+    "ResultsAppended",
+    "Resumed",
+    "RunEnded",
+    "RunStarted",
+    "Settled",
+    "ToolRecorded",
+    "Waiting",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRecorded:
+    """A tool as this run was given it; `declaration` is the wire text's digest."""
+
+    name: str
+    wire_name: str
+    contract: Digest
+    effect: Literal["read", "write", "ask"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """First of every run. `head` is the request's unchanging part, verbatim; `budget` is JSON text."""
+
+    agent: str
+    agent_digest: Digest
+    model: str
+    protocol: str
+    head: Wording
+    tools: tuple[ToolRecorded, ...]
+    tenant: str
+    subject: str
+    scopes: tuple[str, ...]
+    root: RunId
+    conversation: ConversationId | None = None
+    after: RunId | None = None
+    request_id: str | None = None
+    request_digest: Digest | None = None
+    label: Label
+    budget: str
+    conversation_budget: str | None = None
+    on_wait: Literal["hold", "answer"] = "hold"
+    host: bool = False
+    answer_schema: str | None = None
+    max_tokens: int = 0
+    kind: Literal["run.started"] = "run.started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentChanged:
+    """The conversation's earlier run had another agent version."""
+
+    was: Digest
+    now: Digest
+    kind: Literal["agent.changed"] = "agent.changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageAppended:
+    """Words that are not a model's: the user's, a notice of a later settlement, a correction, an import."""
+
+    wording: Wording
+    source: Literal["user", "notice", "correction", "imported"]
+    label: Label
+    operations: tuple[OperationId, ...] = ()
+    blobs: tuple[Digest, ...] = ()
+    kind: Literal["message.appended"] = "message.appended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequested:
+    """A request is about to be sent, with what was reserved for it."""
+
+    turn: int
+    attempt: int
+    model: str
+    reserved_tokens: int
+    reserved_usd_micros: int
+    label: Label
+    kind: Literal["model.requested"] = "model.requested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replied:
+    """A reply, verbatim in `wording`, and our reading of it."""
+
+    turn: int
+    attempt: int
+    wording: Wording
+    text: str
+    calls: tuple[Call, ...]
+    stop: Stop
+    raw_stop: str
+    usage: Usage
+    model: str = ""
+    response_id: str = ""
+    refusal: str | None = None
+    mends: tuple[Mend, ...] = ()
+    latency_ms: int = 0
+    kind: Literal["model.replied"] = "model.replied"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFailed:
+    """A model request brought no reply; what was reserved stays spent unless nothing was sent."""
+
+    turn: int
+    attempt: int
+    code: str
+    message: str
+    retryable: bool
+    retry_after_s: float | None = None
+    kind: Literal["model.failed"] = "model.failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallConsidered:
+    """What the gate made of a proposal. Nothing runs that has no such event with verdict `ready`.
+
+    Args:
+        step: the step that decided: `resolve`, `validate`, `bind`, `authorize`, `lookup`, `approve`, `budget`, `stop`.
+        code: stable reason, for example `policy.allow`, `scope.missing`.
+        arguments: canonical text, None where they could not be read.
+        coercions: field paths where a JSON string was read as the object or array that the schema asks for.
+        resources: what a write touches; None is undeclared, and not disjoint from anything.
+        joined: the earlier call whose pending operation this one shares.
+    """
+
+    call: CallId
+    tool: str
+    effect: Literal["read", "write", "ask"] | None
+    contract: Digest | None
+    arguments: str | None
+    digest: Digest | None
+    verdict: Literal["ready", "waiting", "joined", "settled"]
+    step: str
+    code: str
+    label: Label
+    coercions: tuple[str, ...] = ()
+    resources: tuple[str, ...] | None = None
+    operation: OperationId | None = None
+    approval: ApprovalId | None = None
+    joined: CallId | None = None
+    author: str | None = None
+    kind: Literal["call.considered"] = "call.considered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequested:
+    """A person is asked; `question` is `ask_user`."""
+
+    approval: ApprovalId
+    call: CallId
+    operation: OperationId | None
+    ask: Literal["approval", "question"]
+    preview: str
+    digest: Digest
+    expires_ms: int | None
+    kind: Literal["approval.requested"] = "approval.requested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalDecided:
+    """A person decided, or time did. `answer` is JSON text; `edited` is the digest of the approver's own arguments."""
+
+    approval: ApprovalId
+    call: CallId
+    verdict: Literal["approved", "denied", "answered", "expired", "void"]
+    by: str
+    reason: str = ""
+    edited: Digest | None = None
+    answer: str | None = None
+    trusted: bool = False
+    kind: Literal["approval.decided"] = "approval.decided"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationMoved:
+    """A row of the table of effects was taken. Dispatch, doubt and settlement are all this event."""
+
+    operation: OperationId
+    call: CallId
+    on: Move
+    state: OperationState
+    closed: ClosedCode | None = None
+    attempt: int = 0
+    key: Digest | None = None
+    arguments_digest: Digest | None = None
+    owner: OwnerId | None = None
+    not_after_ms: int | None = None
+    approval: ApprovalId | None = None
+    outcome: Outcome | None = None
+    by: str | None = None
+    evidence: str | None = None
+    kind: Literal["operation.moved"] = "operation.moved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnded:
+    """The one answer to a proposal. `changed` is whether the outside world did, None where unknown."""
+
+    call: CallId
+    tool: str
+    outcome: Outcome
+    label: Label
+    changed: bool | None
+    operation: OperationId | None = None
+    latency_ms: int = 0
+    kind: Literal["call.ended"] = "call.ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsAppended:
+    """The answers to a turn, on the wire. `receipts` are calls that were told only "submitted" (`on_wait="answer"`)."""
+
+    turn: int
+    wording: Wording
+    receipts: tuple[CallId, ...] = ()
+    kind: Literal["results.appended"] = "results.appended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerChecked:
+    """The model stopped: whether the answer has its type and `done=` holds. `message` is what the model is told."""
+
+    turn: int
+    valid: bool
+    done: bool
+    message: str = ""
+    kind: Literal["answer.checked"] = "answer.checked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRequested:
+    """The run is to stop; what was dispatched is awaited, nothing else starts."""
+
+    by: str
+    reason: str = ""
+    kind: Literal["run.cancel_requested"] = "run.cancel_requested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Nothing can go on before a person decides; ownership is released with this event."""
+
+    approvals: tuple[ApprovalId, ...]
+    text: str = ""
+    kind: Literal["run.waiting"] = "run.waiting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """An owner took the run up. `scopes_from` says where the principal's scopes of now come from."""
+
+    owner: OwnerId
+    scopes: tuple[str, ...]
+    scopes_from: Literal["caller", "principals", "recorded"]
+    agent_digest: Digest | None = None
+    kind: Literal["run.resumed"] = "run.resumed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """An unknown operation was settled by a person after its call was answered."""
+
+    operation: OperationId
+    happened: bool
+    by: str
+    reason: str
+    kind: Literal["operation.settled"] = "operation.settled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradicted:
+    """Two reports about one operation cannot both be true; a person should look. `newer` also holds its key."""
+
+    operation: OperationId
+    evidence: str
+    newer: OperationId | None = None
+    kind: Literal["operation.contradicted"] = "operation.contradicted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """Last of a run, but for settlements. `answer` is JSON text."""
+
+    how: Literal["finished", "stopped", "escalated", "model_refused", "cancelled", "closed"]
+    reason: str
+    answer: str | None = None
+    text: str = ""
+    verified: bool = False
+    open_operations: tuple[OperationId, ...] = ()
+    explanation: str | None = None
+    kind: Literal["run.ended"] = "run.ended"
+
+
+Event = (
+    RunStarted
+    | AgentChanged
+    | MessageAppended
+    | ModelRequested
+    | Replied
+    | RequestFailed
+    | CallConsidered
+    | ApprovalRequested
+    | ApprovalDecided
+    | OperationMoved
+    | CallEnded
+    | ResultsAppended
+    | AnswerChecked
+    | CancelRequested
+    | Waiting
+    | Resumed
+    | Settled
+    | Contradicted
+    | RunEnded
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event in its place. `at_ms` is wall clock, never earlier than the run's event before it."""
+
+    run: RunId
+    sequence: int
+    at_ms: int
+    event: Event

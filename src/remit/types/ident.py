@@ -1,0 +1,26 @@
+"""The names of things: every identifier has a type of its own, so that two kinds are never confused."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+__all__ = ["ApprovalId", "CallId", "ConversationId", "Digest", "Json", "OperationId", "OwnerId", "RunId", "Wording"]
+
+RunId = NewType("RunId", str)
+ConversationId = NewType("ConversationId", str)
+OperationId = NewType("OperationId", str)
+ApprovalId = NewType("ApprovalId", str)
+OwnerId = NewType("OwnerId", str)
+"""One process that may own runs; alive for as long as its lock is held."""
+
+CallId = NewType("CallId", str)
+"""A call inside its run: `"3.1"` is turn 3, position 1 (both from 1 and 0); `"host:ID"` under another loop."""
+
+Digest = NewType("Digest", str)
+"""Lower-case hexadecimal SHA-256."""
+
+Wording = NewType("Wording", str)
+"""JSON text exactly as a provider wrote it, or as we send it: kept and joined, never parsed and written again."""
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""A JSON value. Numbers that a float cannot hold travel as text inside canonical arguments (`canonical`)."""

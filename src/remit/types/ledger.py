@@ -1,0 +1,484 @@
+"""What every ledger does: one async Protocol, and the closed lists of what one commit may change.
+
+A commit is one transaction. Either all of an `Append` is durable when `commit` returns, or none of
+it and an error says why; appends of other runs in the same group are not touched. Only a run's owner
+appends to it; everybody else posts to its inbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from remit.types.approval import Approval, ApprovalState
+from remit.types.budget import Spent
+from remit.types.event import Event, Recorded
+from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId
+from remit.types.label import Label
+from remit.types.operation import Move, Operation, OperationState
+from remit.types.outcome import Outcome
+from remit.types.run import RunRow, RunStatus
+
+__all__ = [
+    "Append",
+    "AskPerson",
+    "CancelRun",
+    "Change",
+    "Committed",
+    "ConsumeApproval",
+    "Conversation",
+    "Create",
+    "Decision",
+    "Delivered",
+    "Delivery",
+    "FreeConversation",
+    "HoldConversation",
+    "KeepBlob",
+    "LateReport",
+    "Ledger",
+    "MoveOperation",
+    "Notice",
+    "Notify",
+    "OpenOperation",
+    "OwnerGone",
+    "PassEvidence",
+    "Settlement",
+    "Spend",
+    "Stamped",
+    "TakeNotice",
+    "VoidApproval",
+    "Withdrawal",
+]
+
+
+# What others may tell a run.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A person's answer to an approval or question. `edited` and `answer` are canonical JSON text."""
+
+    approval: ApprovalId
+    verdict: Literal["approved", "denied", "answered", "expired"]
+    by: str
+    reason: str = ""
+    edited: str | None = None
+    answer: str | None = None
+    kind: Literal["decision"] = "decision"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRun:
+    """Stop the run."""
+
+    by: str
+    reason: str = ""
+    kind: Literal["cancel"] = "cancel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawal:
+    """Do not start this operation; nothing if it has started."""
+
+    operation: OperationId
+    by: str
+    reason: str = ""
+    kind: Literal["withdrawal"] = "withdrawal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """A person says what became of an unknown operation. `result` is JSON text."""
+
+    operation: OperationId
+    happened: bool
+    by: str
+    reason: str
+    result: str | None = None
+    kind: Literal["settlement"] = "settlement"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateReport:
+    """An attempt ended after it had been given up, or its owner lost the run."""
+
+    operation: OperationId
+    attempt: int
+    outcome: Outcome
+    kind: Literal["late"] = "late"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerGone:
+    """Somebody else found the process dead that had dispatched this operation."""
+
+    operation: OperationId
+    attempt: int
+    kind: Literal["owner_gone"] = "owner_gone"
+
+
+Delivery = Decision | CancelRun | Withdrawal | Settlement | LateReport | OwnerGone
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A delivery in a run's inbox; `id` grows, and is named when the owner journals it."""
+
+    id: int
+    run: RunId
+    delivery: Delivery
+
+
+# What one commit may change beside appending events.
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new run. `request` is JSON text: all that is needed to start it later."""
+
+    row: RunRow
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoldConversation:
+    """Make it this run's. Makes the conversation if there is none.
+
+    Raises `Conflict` with code `conversation.held` (`details["run"]`) if another run holds it, and
+    `conversation.foreign` if it belongs to another tenant, subject or agent.
+    """
+
+    conversation: ConversationId
+    tenant: str
+    subject: str
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreeConversation:
+    """Give it back, with the context label that it has now. Nothing if this run does not hold it."""
+
+    conversation: ConversationId
+    label: Label
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOperation:
+    """A new row, `awaiting_approval` or `dispatched`. Raises `KeyTaken` if it would hold a key that is held."""
+
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveOperation:
+    """Compare-and-set on (state, attempt) along the table of effects.
+
+    Raises `Conflict` (`operation.moved`) if the row is elsewhere, `KeyTaken` if its key is held.
+    A field that is None stays as it is. Evidence is added to what is there.
+    """
+
+    operation: OperationId
+    on: Move
+    state: OperationState
+    attempt: int
+    to_attempt: int | None = None
+    owner: OwnerId | None = None
+    not_after_ms: int | None = None
+    approval: ApprovalId | None = None
+    outcome: str | None = None
+    settled_by: str | None = None
+    evidence: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassEvidence:
+    """Keep a report about an operation without moving it."""
+
+    operation: OperationId
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskPerson:
+    """A new pending approval or question."""
+
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumeApproval:
+    """Approved or answered -> consumed. Raises `Conflict` (`approval.used`) from any other state."""
+
+    approval: ApprovalId
+
+
+@dataclass(frozen=True, slots=True)
+class VoidApproval:
+    """Whatever is not consumed -> void or expired. Nothing if it is consumed, void or denied."""
+
+    approval: ApprovalId
+    state: Literal["void", "expired"] = "void"
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """Add to what `scope` (`run:ID` or `conversation:TENANT:ID`) has spent; negative gives back.
+
+    Raises `BudgetExceeded` (`details["budget"]`) if an amount that grows would pass its limit.
+    """
+
+    scope: str
+    amounts: Spent
+    limits: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeepBlob:
+    """Bytes under their digest, once."""
+
+    digest: Digest
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notify:
+    """The conversation's next model request must carry this: a call was answered with a receipt or `Unknown`, and
+    now it is known what became of it."""
+
+    conversation: ConversationId
+    run: RunId
+    call: CallId
+    tool: str
+    operation: OperationId | None
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class TakeNotice:
+    """The message that carries the notice is appended by this commit."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A notice that no message carries yet."""
+
+    id: int
+    notify: Notify
+
+
+Change = (
+    HoldConversation
+    | FreeConversation
+    | OpenOperation
+    | MoveOperation
+    | PassEvidence
+    | AskPerson
+    | ConsumeApproval
+    | VoidApproval
+    | Spend
+    | KeepBlob
+    | Notify
+    | TakeNotice
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """An event and the wall-clock moment it happened, in milliseconds; a ledger never lets a run's time go back."""
+
+    at_ms: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """One transaction on one run, in this order: create or check ownership, changes, events, inbox, status.
+
+    Args:
+        epoch, sequence: what the owner believes; checked.
+        create: makes the run; then epoch and sequence are 0.
+        claim: take the run if nobody alive owns it (else `RunOwned`); epoch is not checked, the sequence is.
+        taken: inbox ids that these events journal.
+        status: new status; None leaves it.
+        release: give up ownership with this commit.
+        expires_ms: when a paused run must be looked at again.
+    """
+
+    run: RunId
+    events: tuple[Stamped, ...] = ()
+    epoch: int = 0
+    sequence: int = 0
+    create: Create | None = None
+    claim: bool = False
+    changes: tuple[Change, ...] = ()
+    taken: tuple[int, ...] = ()
+    status: RunStatus | None = None
+    release: bool = False
+    expires_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Where the run stands after a commit, with its events as recorded."""
+
+    epoch: int
+    sequence: int
+    recorded: tuple[Recorded, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """An append-only chain of runs of one tenant and subject."""
+
+    id: ConversationId
+    tenant: str
+    subject: str
+    agent: str
+    holder: RunId | None
+    last: RunId | None
+    label: Label
+
+
+class Ledger(Protocol):
+    """A durable store of runs. All methods but `aclose` may raise `LedgerError`."""
+
+    @property
+    def durable(self) -> bool: ...
+
+    @property
+    def owner(self) -> OwnerId:
+        """This process's name in the ledger, alive until `aclose` or the process ends."""
+        ...
+
+    async def open(self) -> None:
+        """Make or migrate the schema and take this owner's lock. A newer schema is refused untouched (`ledger.newer`)."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+    # writing
+
+    async def commit(self, append: Append) -> Committed:
+        """Durable when it returns. Raises `RunOwned`, `Conflict`, `KeyTaken`, `BudgetExceeded`, `NotFound`."""
+        ...
+
+    async def post(self, run: RunId, delivery: Delivery) -> int:
+        """Put a delivery into a run's inbox; returns its id. A `Decision` goes through `decide`."""
+        ...
+
+    def post_late(self, run: RunId, report: LateReport) -> None:
+        """`post`, from any thread and without waiting; never raises. Durable before `aclose` returns."""
+        ...
+
+    async def decide(self, decision: Decision) -> Approval:
+        """Compare-and-set a pending row and post it to its run, in one transaction.
+
+        Deciding twice is harmless: the row as it was first decided comes back. An expired row is
+        set to expired and posted as such, whatever the decision says.
+        """
+        ...
+
+    async def put_blob(self, data: bytes) -> Digest: ...
+
+    # reading
+
+    async def blob(self, digest: Digest) -> bytes: ...
+
+    async def run(self, run: RunId) -> RunRow | None: ...
+
+    async def request(self, run: RunId) -> str:
+        """The JSON text that `Create` stored."""
+        ...
+
+    async def find_request(self, *, tenant: str, subject: str, agent: str, request_id: str) -> RunRow | None: ...
+
+    async def runs(
+        self,
+        *,
+        tenant: str | None = None,
+        agents: Sequence[str] | None = None,
+        status: Sequence[RunStatus] | None = None,
+        conversation: ConversationId | None = None,
+        limit: int = 100,
+    ) -> list[RunRow]:
+        """Newest first; with `status=("queued",)`, oldest first."""
+        ...
+
+    async def claimable(self, agents: Sequence[str]) -> list[RunRow]:
+        """Runs that somebody should take up now: active with a dead or no owner; paused with a filled inbox or past
+        `expires_ms`; ended with a filled inbox; queued behind a conversation that is free. Oldest first."""
+        ...
+
+    async def read(self, run: RunId, *, after: int = 0, limit: int | None = None) -> list[Recorded]: ...
+
+    async def transcript(self, conversation: ConversationId) -> list[Recorded]:
+        """`message.appended`, `model.replied` and `results.appended` of all its runs, in order of their start."""
+        ...
+
+    async def conversation(self, conversation: ConversationId) -> Conversation | None: ...
+
+    async def notices(self, conversation: ConversationId) -> list[Notice]:
+        """What no message of the conversation carries yet, oldest first."""
+        ...
+
+    async def operation(self, operation: OperationId) -> Operation | None: ...
+
+    async def held(self, key: Digest) -> Operation | None:
+        """Who holds the key."""
+        ...
+
+    async def operations(
+        self,
+        *,
+        run: RunId | None = None,
+        call: CallId | None = None,
+        conversation: ConversationId | None = None,
+        tool: str | None = None,
+        tenant: str | None = None,
+        state: Sequence[OperationState] | None = None,
+        limit: int = 100,
+    ) -> list[Operation]:
+        """Oldest first."""
+        ...
+
+    async def approval(self, approval: ApprovalId) -> Approval | None: ...
+
+    async def approvals(
+        self,
+        *,
+        run: RunId | None = None,
+        tenant: str | None = None,
+        state: Sequence[ApprovalState] | None = None,
+        limit: int = 100,
+    ) -> list[Approval]:
+        """Oldest first."""
+        ...
+
+    async def inbox(self, run: RunId) -> list[Delivered]:
+        """What nobody has journaled yet, in order."""
+        ...
+
+    async def wait_inbox(self, run: RunId, *, after: int, timeout_s: float) -> bool:
+        """Return True as soon as the run's inbox holds an id greater than `after`, False when the time is up.
+        Deliveries of other processes are seen within about a tenth of a second."""
+        ...
+
+    async def alive(self, owner: OwnerId) -> bool:
+        """Whether that process still holds its lock."""
+        ...
+
+    async def spent(self, scope: str) -> Spent: ...
+
+    async def changed(self, since: int, *, timeout_s: float) -> int:
+        """A counter that grows with every commit or post by any process; returns when it differs from `since`, or late."""
+        ...
+
+    # proof
+
+    async def verify(self, run: RunId | None = None) -> list[str]:
+        """What is wrong with the chain, or with rows that do not match their events, each named with its place.
+        Empty: nothing altered, removed or reordered (truncation needs a head exported earlier)."""
+        ...
