@@ -8,18 +8,30 @@ outcome that can no longer be appended is posted as a late report, never dropped
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from remit import ambient
-from remit.errors import RunOwned
+from remit.errors import Conflict, RunOwned
 from remit.types.event import Event, OperationMoved, Recorded
 from remit.types.ident import RunId
 from remit.types.ledger import Append, Change, Create, LateReport, Ledger, Stamped
+from remit.types.outcome import Failed, Succeeded
 from remit.types.run import RunStatus
 
 __all__ = ["Journal"]
 
 Fold = Callable[[Recorded], None]
+
+
+@dataclass(slots=True)
+class _Page:
+    """What is noted and not yet durable."""
+
+    events: list[Stamped] = field(default_factory=list[Stamped])
+    changes: list[Change] = field(default_factory=list[Change])
+    taken: list[int] = field(default_factory=list[int])
 
 
 class Journal:
@@ -28,6 +40,7 @@ class Journal:
     Args:
         fold: called once for every event, in order; when it is noted, or once its commit is durable.
         epoch, sequence: as the ledger's row has them; 0 for a run that is yet to be created.
+        last_ms: when the run's last event happened.
     """
 
     def __init__(self, ledger: Ledger, run: RunId, fold: Fold, *, epoch: int = 0, sequence: int = 0, last_ms: int = 0) -> None:
@@ -37,29 +50,36 @@ class Journal:
         self.sequence = sequence
         self._fold = fold
         self._last_ms = last_ms
-        self._events: list[Stamped] = []
-        self._changes: list[Change] = []
-        self._taken: list[int] = []
+        self._page = _Page()
         self._later: list[tuple[tuple[Event, ...], tuple[Change, ...], tuple[int, ...]]] = []
         self._lock = asyncio.Lock()
+        self._lost = False
+        self._unfolded: deque[Recorded] = deque()
+        self._folding = False
 
     @property
     def pending(self) -> bool:
         """Whether something is noted that is not yet durable."""
-        return bool(self._events or self._changes or self._taken or self._later)
+        return bool(self._page.events or self._page.changes or self._page.taken or self._later)
 
     def note(self, *events: Event, changes: tuple[Change, ...] = (), taken: tuple[int, ...] = ()) -> None:
-        """Append with the next commit, whoever makes it. The changes must be such as cannot be refused to the owner."""
+        """Append with the next commit, whoever makes it. The changes must be such as cannot be refused to the owner.
+
+        While a commit is under way it is folded after that commit's events. Once the run is somebody else's, only
+        what handlers did is kept: as late reports.
+        """
+        if self._lost:
+            self._report_late(events)
+            return
         if self._lock.locked():
             self._later.append((events, changes, taken))
             return
         stamped = self._stamp(events)
-        first = self.sequence + len(self._events) + 1
-        self._events += stamped
-        self._changes += changes
-        self._taken += taken
-        for offset, one in enumerate(stamped):
-            self._fold(Recorded(self.run, first + offset, one.at_ms, one.event))
+        first = self.sequence + len(self._page.events) + 1
+        self._page.events += stamped
+        self._page.changes += changes
+        self._page.taken += taken
+        self._fold_all([Recorded(self.run, first + offset, one.at_ms, one.event) for offset, one in enumerate(stamped)])
 
     async def commit(
         self,
@@ -74,45 +94,53 @@ class Journal:
     ) -> None:
         """Make what is noted, and then these, durable in one transaction.
 
-        If it is refused (`KeyTaken`, `BudgetExceeded`, `Conflict`) these are forgotten and what was noted stays noted.
         Not interrupted by cancellation of the caller.
+
+        Raises:
+            KeyTaken, BudgetExceeded, Conflict: refused; these are forgotten, and what was noted stays noted.
+            RunOwned: the run is somebody else's (so also `Conflict` with code `journal.sequence`): the outcomes of
+                dispatched operations are posted as late reports, and the rest is forgotten.
+            LedgerError: it is not durable; what was noted stays noted.
         """
 
-        def build(noted: list[Stamped]) -> Append:
+        def build() -> Append:
             return Append(
                 run=self.run,
-                events=(*noted, *self._stamp(events)),
+                events=(*self._page.events, *self._stamp(events)),
                 epoch=self.epoch,
                 sequence=self.sequence,
                 create=create,
                 claim=claim,
-                changes=(*self._changes, *changes),
-                taken=(*self._taken, *taken),
+                changes=(*self._page.changes, *changes),
+                taken=(*self._page.taken, *taken),
                 status=status,
                 release=release,
                 expires_ms=expires_ms,
             )
 
-        await asyncio.shield(asyncio.ensure_future(self._commit(build, len(events))))
+        await asyncio.shield(asyncio.ensure_future(self._commit(build, events, own=not claim and create is None)))
 
     async def flush(self) -> None:
         """Make what is noted durable, if anything is."""
         if self.pending:
             await self.commit()
 
-    async def _commit(self, build: Callable[[list[Stamped]], Append], fresh: int) -> None:
+    async def _commit(self, build: Callable[[], Append], fresh: tuple[Event, ...], *, own: bool) -> None:
         try:
             async with self._lock:
-                noted = len(self._events)
-                done = await self.ledger.commit(build(list(self._events)))
+                noted = len(self._page.events)
+                done = await self.ledger.commit(build())
                 self.epoch, self.sequence = done.epoch, done.sequence
-                self._forget()
-                for one in done.recorded[noted : noted + fresh]:
-                    self._last_ms = max(self._last_ms, one.at_ms)
-                    self._fold(one)
+                self._page = _Page()
+                if done.recorded:
+                    self._last_ms = max(self._last_ms, done.recorded[-1].at_ms)
+                self._fold_all(done.recorded[noted:])
         except RunOwned:
-            self._take_up_later()
-            self._hand_over()
+            self._hand_over(fresh, lost=own)
+            raise
+        except Conflict as error:
+            if error.code == "journal.sequence":
+                self._hand_over(fresh, lost=own)
             raise
         finally:
             self._take_up_later()
@@ -123,11 +151,6 @@ class Journal:
         for events, changes, taken in later:
             self.note(*events, changes=changes, taken=taken)
 
-    def _forget(self) -> None:
-        self._events.clear()
-        self._changes.clear()
-        self._taken.clear()
-
     def _stamp(self, events: tuple[Event, ...]) -> list[Stamped]:
         stamped: list[Stamped] = []
         for event in events:
@@ -135,11 +158,26 @@ class Journal:
             stamped.append(Stamped(self._last_ms, event))
         return stamped
 
-    def _hand_over(self) -> None:
-        """The run is somebody else's now: what our handlers did goes to its inbox."""
-        for one in self._events:
-            event = one.event
-            if isinstance(event, OperationMoved) and event.outcome is not None:
+    def _fold_all(self, recorded: Sequence[Recorded]) -> None:
+        """Fold in order, also where a fold notes more."""
+        self._unfolded += recorded
+        if self._folding:
+            return
+        self._folding = True
+        try:
+            while self._unfolded:
+                self._fold(self._unfolded.popleft())
+        finally:
+            self._folding = False
+
+    def _hand_over(self, fresh: tuple[Event, ...], *, lost: bool) -> None:
+        """The run is somebody else's now: what our handlers did goes to its inbox, the rest is forgotten."""
+        self._lost = self._lost or lost
+        page, self._page = self._page, _Page()
+        self._report_late((*(one.event for one in page.events), *fresh))
+
+    def _report_late(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if isinstance(event, OperationMoved) and isinstance(event.outcome, Succeeded | Failed):
                 report = LateReport(operation=event.operation, attempt=event.attempt, outcome=event.outcome)
                 self.ledger.post_late(self.run, report)
-        self._forget()

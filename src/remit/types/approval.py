@@ -23,7 +23,8 @@ class Approval:
         preview: the sentence that the person reads.
         reasons: why a person is asked, for example that the context is untrusted.
         scope: what the approver must hold; empty for a question.
-        two_person: neither the requester nor an editor may approve.
+        two_person: neither the requester nor the author may approve.
+        author: subject of the approver who wrote these arguments instead of the model's, if one did.
         expires_ms: wall clock; after it, neither a yes nor a no counts.
         decided_by: subject of who decided; `edited` holds other arguments that they wrote instead.
         answer: for a question, JSON text.
@@ -54,4 +55,5 @@ class Approval:
     reason: str = ""
     edited: str | None = None
     answer: str | None = None
+    author: str | None = None
     created_ms: int = 0

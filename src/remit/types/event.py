@@ -157,6 +157,7 @@ class CallConsidered:
         coercions: field paths where a JSON string was read as the object or array that the schema asks for.
         resources: what a write touches; None is undeclared, and not disjoint from anything.
         joined: the earlier call whose pending operation this one shares.
+        key: of a business key only (`once_per` names arguments): calls of one tool with different keys are disjoint.
     """
 
     call: CallId
@@ -174,6 +175,7 @@ class CallConsidered:
     operation: OperationId | None = None
     approval: ApprovalId | None = None
     joined: CallId | None = None
+    key: Digest | None = None
     author: str | None = None
     kind: Literal["call.considered"] = "call.considered"
 
@@ -230,7 +232,10 @@ class OperationMoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnded:
-    """The one answer to a proposal. `changed` is whether the outside world did, None where unknown."""
+    """The one answer to a proposal. `changed` is whether the outside world did, None where unknown.
+
+    `detail` is for the operator alone: what foreign code said, with declared secrets removed; never for the model.
+    """
 
     call: CallId
     tool: str
@@ -239,6 +244,7 @@ class CallEnded:
     changed: bool | None
     operation: OperationId | None = None
     latency_ms: int = 0
+    detail: str | None = None
     kind: Literal["call.ended"] = "call.ended"
 
 
@@ -254,12 +260,14 @@ class ResultsAppended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerChecked:
-    """The model stopped: whether the answer has its type and `done=` holds. `message` is what the model is told."""
+    """The model stopped: whether the answer has its type and `done=` holds. `message` is what the model is told, `code`
+    is `answer.invalid`, `done.not` or `done.error`."""
 
     turn: int
     valid: bool
     done: bool
     message: str = ""
+    code: str = ""
     kind: Literal["answer.checked"] = "answer.checked"
 
 

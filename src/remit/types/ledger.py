@@ -9,15 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from remit.types.approval import Approval, ApprovalState
 from remit.types.budget import Spent
+from remit.types.change import (
+    AskPerson,
+    Change,
+    ConsumeApproval,
+    Create,
+    FreeConversation,
+    HoldConversation,
+    KeepBlob,
+    MoveOperation,
+    Notice,
+    Notify,
+    OpenOperation,
+    PassEvidence,
+    Spend,
+    TakeNotice,
+    VoidApproval,
+)
+from remit.types.delivery import CancelRun, Decision, Delivered, Delivery, LateReport, OwnerGone, Settlement, Withdrawal
 from remit.types.event import Event, Recorded
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId
 from remit.types.label import Label
-from remit.types.operation import Move, Operation, OperationState
-from remit.types.outcome import Outcome
+from remit.types.operation import Operation, OperationState
 from remit.types.run import RunRow, RunStatus
 
 __all__ = [
@@ -50,239 +67,6 @@ __all__ = [
     "VoidApproval",
     "Withdrawal",
 ]
-
-
-# What others may tell a run.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """A person's answer to an approval or question. `edited` and `answer` are canonical JSON text."""
-
-    approval: ApprovalId
-    verdict: Literal["approved", "denied", "answered", "expired"]
-    by: str
-    reason: str = ""
-    edited: str | None = None
-    answer: str | None = None
-    kind: Literal["decision"] = "decision"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CancelRun:
-    """Stop the run."""
-
-    by: str
-    reason: str = ""
-    kind: Literal["cancel"] = "cancel"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withdrawal:
-    """Do not start this operation; nothing if it has started."""
-
-    operation: OperationId
-    by: str
-    reason: str = ""
-    kind: Literal["withdrawal"] = "withdrawal"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settlement:
-    """A person says what became of an unknown operation. `result` is JSON text."""
-
-    operation: OperationId
-    happened: bool
-    by: str
-    reason: str
-    result: str | None = None
-    kind: Literal["settlement"] = "settlement"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LateReport:
-    """An attempt ended after it had been given up, or its owner lost the run."""
-
-    operation: OperationId
-    attempt: int
-    outcome: Outcome
-    kind: Literal["late"] = "late"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerGone:
-    """Somebody else found the process dead that had dispatched this operation."""
-
-    operation: OperationId
-    attempt: int
-    kind: Literal["owner_gone"] = "owner_gone"
-
-
-Delivery = Decision | CancelRun | Withdrawal | Settlement | LateReport | OwnerGone
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """A delivery in a run's inbox; `id` grows, and is named when the owner journals it."""
-
-    id: int
-    run: RunId
-    delivery: Delivery
-
-
-# What one commit may change beside appending events.
-
-
-@dataclass(frozen=True, slots=True)
-class Create:
-    """A new run. `request` is JSON text: all that is needed to start it later."""
-
-    row: RunRow
-    request: str
-
-
-@dataclass(frozen=True, slots=True)
-class HoldConversation:
-    """Make it this run's. Makes the conversation if there is none.
-
-    Raises `Conflict` with code `conversation.held` (`details["run"]`) if another run holds it, and
-    `conversation.foreign` if it belongs to another tenant, subject or agent.
-    """
-
-    conversation: ConversationId
-    tenant: str
-    subject: str
-    agent: str
-
-
-@dataclass(frozen=True, slots=True)
-class FreeConversation:
-    """Give it back, with the context label that it has now. Nothing if this run does not hold it."""
-
-    conversation: ConversationId
-    label: Label
-
-
-@dataclass(frozen=True, slots=True)
-class OpenOperation:
-    """A new row, `awaiting_approval` or `dispatched`. Raises `KeyTaken` if it would hold a key that is held."""
-
-    operation: Operation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MoveOperation:
-    """Compare-and-set on (state, attempt) along the table of effects.
-
-    Raises `Conflict` (`operation.moved`) if the row is elsewhere, `KeyTaken` if its key is held.
-    A field that is None stays as it is. Evidence is added to what is there.
-    """
-
-    operation: OperationId
-    on: Move
-    state: OperationState
-    attempt: int
-    to_attempt: int | None = None
-    owner: OwnerId | None = None
-    not_after_ms: int | None = None
-    approval: ApprovalId | None = None
-    outcome: str | None = None
-    settled_by: str | None = None
-    evidence: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PassEvidence:
-    """Keep a report about an operation without moving it."""
-
-    operation: OperationId
-    evidence: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskPerson:
-    """A new pending approval or question."""
-
-    approval: Approval
-
-
-@dataclass(frozen=True, slots=True)
-class ConsumeApproval:
-    """Approved or answered -> consumed. Raises `Conflict` (`approval.used`) from any other state."""
-
-    approval: ApprovalId
-
-
-@dataclass(frozen=True, slots=True)
-class VoidApproval:
-    """Whatever is not consumed -> void or expired. Nothing if it is consumed, void or denied."""
-
-    approval: ApprovalId
-    state: Literal["void", "expired"] = "void"
-
-
-@dataclass(frozen=True, slots=True)
-class Spend:
-    """Add to what `scope` (`run:ID` or `conversation:TENANT:ID`) has spent; negative gives back.
-
-    Raises `BudgetExceeded` (`details["budget"]`) if an amount that grows would pass its limit.
-    """
-
-    scope: str
-    amounts: Spent
-    limits: tuple[tuple[str, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class KeepBlob:
-    """Bytes under their digest, once."""
-
-    digest: Digest
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notify:
-    """The conversation's next model request must carry this: a call was answered with a receipt or `Unknown`, and
-    now it is known what became of it."""
-
-    conversation: ConversationId
-    run: RunId
-    call: CallId
-    tool: str
-    operation: OperationId | None
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class TakeNotice:
-    """The message that carries the notice is appended by this commit."""
-
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A notice that no message carries yet."""
-
-    id: int
-    notify: Notify
-
-
-Change = (
-    HoldConversation
-    | FreeConversation
-    | OpenOperation
-    | MoveOperation
-    | PassEvidence
-    | AskPerson
-    | ConsumeApproval
-    | VoidApproval
-    | Spend
-    | KeepBlob
-    | Notify
-    | TakeNotice
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,122 @@
+"""An agent behind a web service: the request may die, the run does not.
+
+Three endpoints. One submits with a request id and answers at once; one follows the run's committed events by sequence
+number (Server-Sent Events, so a browser reconnects where it was); one decides an approval. Serve it with
+`uvicorn --factory service:create_app`. Authentication is the application's: here a header stands for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+
+from remit import Agent, Context, Principal, Remit, ScriptedModel, call, manual, tool, when, write
+from remit.errors import Conflict, Denied, NotFound
+from remit.trace import describe
+
+USERS = {
+    "alice": Principal("alice", tenant="acme", scopes=frozenset({"billing:refund"})),
+    "bob": Principal("bob", tenant="acme", scopes=frozenset({"billing:approve"})),
+}
+
+
+@tool(
+    effect=write(once_per="charge_id", recovery=manual),
+    scopes={"billing:refund"},
+    approve=when(lambda arguments: arguments.amount_cents > 5_000, scope="billing:approve"),
+)
+def issue_refund(charge_id: str, amount_cents: int, ctx: Context[list[str]]) -> str:
+    """Refund one charge.
+
+    Args:
+        charge_id: the charge, for example ch_1
+        amount_cents: what to give back, in cents
+    """
+    ctx.deps.append(charge_id)
+    return "refunded"
+
+
+def support() -> Agent:
+    """The agent that this service runs, with a scripted model so that it works offline."""
+    model = ScriptedModel([call("issue_refund", charge_id="ch_1", amount_cents=9_900), "ch_1 is refunded."])
+    return Agent("support", model=model, instructions="Refund what was charged twice.", tools=[issue_refund])
+
+
+class Message(BaseModel):
+    """What a customer writes."""
+
+    text: str
+
+
+class Choice(BaseModel):
+    """What an approver decides."""
+
+    allow: bool
+    reason: str = ""
+
+
+def user(x_user: Annotated[str, Header()]) -> Principal:
+    """Who is asking. Put your own authentication here; a model never gets a say in it."""
+    if x_user not in USERS:
+        raise HTTPException(401)
+    return USERS[x_user]
+
+
+User = Annotated[Principal, Depends(user)]
+
+
+def create_app(ledger: Path = Path("service.db"), books: list[str] | None = None) -> FastAPI:
+    """The application. `books` is where refunds are written down."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with Remit(ledger=ledger, agents=[support()], deps=[] if books is None else books) as remit:
+            app.state.remit = remit
+            yield
+
+    app = FastAPI(lifespan=lifespan)
+    app.post("/messages", status_code=202)(say)
+    app.get("/runs/{run}/events")(events)
+    app.post("/approvals/{approval}")(decide)
+    return app
+
+
+async def say(message: Message, who: User, request: Request, idempotency_key: Annotated[str, Header()]) -> dict[str, str]:
+    """Submit. The same key again is the same run; with another message it is a conflict."""
+    remit: Remit = request.app.state.remit
+    try:
+        run = await remit.submit("support", message.text, principal=who, request_id=idempotency_key)
+    except Conflict as error:
+        raise HTTPException(409, error.code) from error
+    return {"run": run.id}
+
+
+async def events(run: str, who: User, request: Request, last_event_id: Annotated[int, Header()] = 0) -> StreamingResponse:
+    """Follow. Events are committed before they are sent; `Last-Event-ID` is the last sequence number that was seen."""
+    remit: Remit = request.app.state.remit
+
+    async def stream() -> AsyncIterator[str]:
+        async for recorded in remit.follow(run, after=last_event_id, principal=who):
+            shown = json.dumps(describe(recorded))
+            yield f"id: {recorded.sequence}\nevent: {recorded.event.kind}\ndata: {shown}\n\n"
+
+    return StreamingResponse(stream(), media_type="text/event-stream")
+
+
+async def decide(approval: str, choice: Choice, who: User, request: Request) -> dict[str, str]:
+    """Decide. A second click gets the first one's answer."""
+    remit: Remit = request.app.state.remit
+    try:
+        decided = await remit.decide(approval, choice.allow, by=who, reason=choice.reason)
+    except NotFound as error:
+        raise HTTPException(404) from error
+    except Denied as error:
+        raise HTTPException(403, error.code) from error
+    return {"approval": decided.id, "state": decided.state}

@@ -1,0 +1,85 @@
+"""Remit decides whether a tool call that a language model proposes happens, how, and at most how often; and proves it."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+# fmt: off
+# isort: off
+if TYPE_CHECKING:
+    from remit import ambient
+    from remit.agent import Agent, Conversation
+    from remit.errors import BudgetExceeded, Conflict, DefinitionError, Denied, InputError, LedgerError, ModelError, NotFound
+    from remit.errors import ProtocolError, RemitError, RunOwned
+    from remit.ledger import MemoryLedger, SqliteLedger
+    from remit.model import ScriptedModel, call
+    from remit.owner import Remit
+    from remit.policy import Allow, Ask, Deny, Request
+    from remit.tool import CALL, CANNOT_TELL, CONVERSATION, DID_NOT, READ, RUN, Arguments, Catalogue, Concurrency, Context
+    from remit.tool import Happened, NoEffect, Rate, Tool, always, ask_user, idempotent, key, manual, never, reconcile, tool
+    from remit.tool import when, withdraw, write
+    from remit.types.approval import Approval
+    from remit.types.budget import Budget, Usage
+    from remit.types.label import TRUSTED, UNTRUSTED, Label
+    from remit.types.outcome import Awaiting, Failed, NotRun, Outcome, Refused, Succeeded, Unknown
+    from remit.types.part import File, Image, Text, untrusted
+    from remit.types.principal import Principal
+    from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused, Standing, Stopped, Submitted
+# isort: on
+
+_HOME = {
+    "agent": "Conversation",
+    "ambient": "ambient",
+    "errors": "BudgetExceeded Conflict DefinitionError Denied InputError LedgerError ModelError NotFound "
+    "ProtocolError RemitError RunOwned",
+    "ledger": "MemoryLedger SqliteLedger",
+    "model": "ScriptedModel call",
+    "owner": "Agent Remit",
+    "policy": "Allow Ask Deny Request",
+    "tool": "CALL CANNOT_TELL CONVERSATION DID_NOT READ RUN Arguments Catalogue Concurrency Context Happened "
+    "NoEffect Rate Tool always ask_user idempotent key manual never reconcile tool when withdraw write",
+    "types.approval": "Approval",
+    "types.budget": "Budget Usage",
+    "types.label": "TRUSTED UNTRUSTED Label",
+    "types.outcome": "Awaiting Failed NotRun Outcome Refused Succeeded Unknown",
+    "types.part": "File Image Text untrusted",
+    "types.principal": "Principal",
+    "types.run": "Cancelled Escalated Finished ModelRefused Paused Standing Stopped Submitted",
+}
+_PART = {name: part for part, names in _HOME.items() for name in names.split()}
+
+__all__ = [
+    "Agent", "Allow", "Approval", "Arguments", "Ask", "Awaiting", "Budget", "BudgetExceeded", "CALL", "CANNOT_TELL",
+    "CONVERSATION", "Cancelled", "Catalogue", "Concurrency", "Conflict", "Context", "Conversation", "DID_NOT",
+    "DefinitionError", "Denied", "Deny", "Escalated", "Failed", "File", "Finished", "Happened", "Image", "InputError",
+    "Label", "LedgerError", "MemoryLedger", "ModelError", "ModelRefused", "NoEffect", "NotFound", "NotRun", "Outcome",
+    "Paused", "Principal", "ProtocolError", "READ", "RUN", "Rate", "Refused", "Remit", "RemitError", "Request", "RunOwned",
+    "ScriptedModel", "SqliteLedger", "Standing", "Stopped", "Submitted", "Succeeded", "TRUSTED", "Text", "Tool",
+    "UNTRUSTED", "Unknown", "Usage", "always", "ambient", "ask_user", "call", "idempotent", "key", "manual", "never",
+    "reconcile", "tool", "untrusted", "when", "withdraw", "write",
+]
+# fmt: on
+
+
+class _Package(ModuleType):
+    """`remit.tool` is the decorator, also after the part of that name was loaded."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value.tool if name == "tool" and isinstance(value, ModuleType) else value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> object:
+    """Load a name when it is first asked for: `import remit` itself loads no other part."""
+    part = _PART.get(name)
+    if part is None:
+        raise AttributeError(f"module 'remit' has no attribute {name!r}")
+    module = import_module(f"remit.{part}")
+    value = getattr(module, name, module)
+    globals()[name] = value
+    return value

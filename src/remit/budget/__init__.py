@@ -1,0 +1,13 @@
+"""Budgets: counting what a run has used, and saying when it must stop, before it does more.
+
+Pure; the counts are a fold over recorded events. Prices come from a bundled list, loaded when first
+asked for. Invariant: what is not known to be unused counts as used.
+"""
+
+from __future__ import annotations
+
+from remit.budget.cost import price, price_bound
+from remit.budget.limit import budget_from_json, budget_to_json, limits_of
+from remit.budget.tally import Tally
+
+__all__ = ["Tally", "budget_from_json", "budget_to_json", "limits_of", "price", "price_bound"]

@@ -1,0 +1,129 @@
+"""`remit runs` and `remit show`: what the ledger holds, read only."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from remit.cli import find, paper
+from remit.cli.option import JsonOption, LedgerOption
+from remit.cli.place import ledger_path, reading
+from remit.cli.screen import Screen
+from remit.cli.tell import tell
+from remit.cli.text import dollars, moment
+from remit.cli.work import do
+from remit.trace import Redactor, describe
+from remit.types.ident import ConversationId, Json
+from remit.types.run import RunStatus
+
+__all__ = ["runs", "show"]
+
+
+class Status(StrEnum):
+    """What `--status` takes."""
+
+    queued = "queued"
+    active = "active"
+    paused = "paused"
+    ended = "ended"
+
+
+def runs(
+    *,
+    status: Annotated[list[Status] | None, typer.Option("--status", help="Only such runs; may be repeated.")] = None,
+    conversation: Annotated[str | None, typer.Option("--conversation", metavar="ID", help="Only of this conversation.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most so many.")] = 50,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List runs, newest first.
+
+    \b
+    Examples:
+      remit runs
+      remit runs --status paused --status active
+      remit runs --conversation ticket-4711 --json
+    """
+    screen = Screen(as_json=as_json)
+
+    async def job() -> int:
+        async with reading(ledger_path(ledger)) as opened:
+            named = None if conversation is None else ConversationId(conversation)
+            wanted: list[RunStatus] = [one.value for one in status or ()]
+            rows = await opened.runs(status=wanted or None, conversation=named, limit=limit)
+        if as_json:
+            screen.document({"runs": [paper.run(row) for row in rows]})
+        elif rows:
+            headings = ("run", "agent", "for", "conversation", "status", "events", "updated")
+            screen.table(
+                headings,
+                [
+                    (
+                        row.id,
+                        row.agent,
+                        f"{row.subject}@{row.tenant}",
+                        row.conversation or "",
+                        row.status,
+                        str(row.sequence),
+                        moment(row.updated_ms),
+                    )
+                    for row in rows
+                ],
+            )
+        else:
+            screen.line("no such runs" if status or conversation else "no runs yet", style="dim")
+        return 0
+
+    do(screen, job())
+
+
+def show(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, or the beginning of one.")],
+    *,
+    content: Annotated[
+        bool, typer.Option("--content/--no-content", help="With the words of people, model and tools, or ids and codes alone.")
+    ] = True,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a run: turns, calls, decisions, outcomes, cost.
+
+    As a person reads it, with its operations, its end and its usage. Secrets are masked.
+    What is shown with --no-content may be given to anybody: it holds no word of anybody.
+
+    \b
+    Examples:
+      remit show run_4711
+      remit show run_4711 --no-content --json
+    """
+    screen = Screen(as_json=as_json)
+
+    async def job() -> int:
+        async with reading(ledger_path(ledger)) as opened:
+            row = await find.run(opened, run)
+            recorded = await opened.read(row.id)
+            approvals = await opened.approvals(run=row.id, limit=100_000)
+        from remit.loop import fold, standing_of
+
+        redactor = Redactor(paper.hidden(approvals))
+        events = [describe(one, content=content, redactor=redactor) for one in recorded]
+        state = fold(recorded) if recorded else None
+        stands = None if state is None or row.host else standing_of(state, approvals=approvals, durable=True)
+        if as_json:
+            shown: Json = None if stands is None else paper.shared(stands, redactor, content=content)
+            screen.document({"run": paper.run(row), "standing": shown, "events": list(events)})
+            return 0
+        for event in events:
+            for line in tell(event):
+                screen.line(f"{moment(int(str(event['at_ms'])))[11:]}  {line}")
+        status = row.status if stands is None else paper.status_of(stands).replace("submitted", "going on")
+        screen.line(f"{row.id}: {status.replace('_', ' ')}", style="bold")
+        if state is not None:
+            usage = state.usage
+            spent = f"{usage.input_tokens} tokens in, {usage.output_tokens} out, list price {dollars(usage.cost_usd_micros)}"
+            screen.line(spent, style="dim")
+        return 0
+
+    do(screen, job())

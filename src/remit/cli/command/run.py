@@ -1,0 +1,219 @@
+"""`remit run`, `resume`, `cancel`, `recover`: what starts runs, goes on with them, and ends them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from remit.cli import find, load, paper
+from remit.cli.exit import of_standing
+from remit.cli.option import AgentsOption, ByOption, DepsOption, JsonOption, LedgerOption, QuietOption, ReasonOption
+from remit.cli.place import ledger_path, owning, reading
+from remit.cli.progress import Progress
+from remit.cli.screen import Screen
+from remit.cli.stand import show_standing
+from remit.cli.work import do
+from remit.errors import InputError
+from remit.trace import Redactor
+from remit.types.principal import Principal
+from remit.types.run import RunRow, Standing
+
+if TYPE_CHECKING:
+    from remit import Agent, Remit
+
+__all__ = ["cancel", "go_on", "need_agent", "recover", "resume", "run"]
+
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, or the beginning of one.")]
+
+
+def run(
+    agent: Annotated[str, typer.Argument(metavar="MODULE:AGENT", help="The agent, from the current directory.")],
+    request: Annotated[str, typer.Argument(metavar="REQUEST", help="What is asked of it.")],
+    *,
+    principal: Annotated[
+        str, typer.Option("--principal", metavar="SUBJECT[@TENANT]", help="For whom; what follows the last @ is the tenant.")
+    ],
+    scope: Annotated[
+        list[str] | None,
+        typer.Option("--scope", metavar="SCOPE", help="What it may do; default: all that the agent's tools ask for."),
+    ] = None,
+    conversation: Annotated[str | None, typer.Option("--conversation", metavar="ID", help="The chain it belongs to.")] = None,
+    request_id: Annotated[
+        str | None, typer.Option("--request-id", metavar="ID", help="Given twice, the same request is one run.")
+    ] = None,
+    deps: DepsOption = None,
+    ledger: LedgerOption = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a request until it has ended or waits for a person.
+
+    Progress goes to standard error, the result to standard output. Whoever may run this command here could run
+    the handlers themselves, so without --scope the principal may do all that the agent's tools ask for; give
+    --scope for each thing it may do instead (an empty one for nothing).
+
+    \b
+    Examples:
+      remit run shop:support "Refund the duplicate charge on A-12345" --principal alice
+      remit run shop:support "And the other one" --principal alice@acme --conversation ticket-4711
+      remit run shop:support "Where is A-12345?" --principal alice --scope orders:read --deps shop:make_shop --json
+    """
+    screen = Screen(as_json=as_json)
+
+    async def job() -> int:
+        asked = _principal(principal, load.agent(agent), scope)
+        async with owning(ledger_path(ledger), [agent], deps=deps, make=True) as remit:
+            begun = await remit.submit(
+                load.agent(agent).name, request, principal=asked, conversation=conversation, request_id=request_id
+            )
+            waiting = Progress(screen, begun.id, quiet=quiet).until(remit, remit.run_to_end(begun.id, asked))
+            stands = await _interruptible(waiting, screen, f"remit resume {begun.id} --agent {agent}")
+        show_standing(screen, stands)
+        return of_standing(stands)
+
+    do(screen, job())
+
+
+def resume(
+    run: RunArgument,
+    *,
+    agent: AgentsOption,
+    deps: DepsOption = None,
+    ledger: LedgerOption = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on with a run that was left or decided.
+
+    Waits until it has ended or waits for a person. What was in doubt is settled first.
+    A run that a living process owns is not taken from it (exit code 9).
+
+    \b
+    Examples:
+      remit resume run_4711 --agent shop:support
+      remit resume run_4711 --agent shop:support --deps shop:make_shop --json
+    """
+    screen = Screen(as_json=as_json)
+
+    async def job() -> int:
+        row = await _row(ledger, run)
+        need_agent(row, load.agents(agent))
+        async with owning(ledger_path(ledger), agent, deps=deps) as remit:
+            waiting = go_on(screen, remit, row, quiet=quiet)
+            stands = await _interruptible(waiting, screen, f"remit resume {row.id} --agent {agent[0]}")
+        show_standing(screen, stands)
+        return of_standing(stands)
+
+    do(screen, job())
+
+
+async def go_on(screen: Screen, remit: Remit, row: RunRow, *, quiet: bool) -> Standing:
+    """Resume a run with live progress from where it is, and return how it stands then."""
+    return await Progress(screen, row.id, after=row.sequence, quiet=quiet).until(remit, remit.resume(row.id))
+
+
+def cancel(
+    run: RunArgument,
+    *,
+    by: ByOption,
+    reason: ReasonOption = "",
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Cancel a run; nothing more of it starts.
+
+    What was dispatched is awaited by its owner, or stays to be settled.
+
+    \b
+    Examples:
+      remit cancel run_4711 --by bob --reason "the customer called"
+    """
+    screen = Screen(as_json=as_json)
+
+    async def job() -> int:
+        row = await _row(ledger, run)
+        if row.status != "ended":
+            async with owning(ledger_path(ledger)) as remit:
+                await remit.cancel(row.id, by=by, reason=reason)
+        now = await _row(ledger, row.id)
+        if as_json:
+            screen.document({"run": paper.run(now)})
+        elif row.status == "ended":
+            screen.line(f"{row.id} had ended already; nothing was changed")
+        elif now.status == "ended":
+            screen.line(f"{row.id} is cancelled")
+        else:
+            screen.line(f"recorded; whoever owns {row.id}, or takes it up next, will end it")
+        return 0
+
+    do(screen, job())
+
+
+def recover(
+    *,
+    agent: AgentsOption,
+    deps: DepsOption = None,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take up what dead processes left; settle what can be.
+
+    The systems of record are asked about every operation in doubt.
+    Lists what is still unknown after that: a person settles it with `remit settle`.
+
+    \b
+    Examples:
+      remit recover --agent shop:support
+      remit recover --agent shop:support --agent shop:billing --deps shop:make_shop --json
+    """
+    screen = Screen(as_json=as_json)
+
+    async def job() -> int:
+        async with owning(ledger_path(ledger), agent, deps=deps) as remit:
+            unknown = await remit.recover()
+        redactor = Redactor()
+        if as_json:
+            screen.document({"unknown": [paper.operation(row, redactor) for row in unknown]})
+        elif unknown:
+            screen.table(("unknown", "tool", "run"), [(row.id, row.tool, row.run) for row in unknown])
+            screen.line('settle each: remit settle OPERATION --happened --by NAME --reason "..."', style="dim")
+        else:
+            screen.line("nothing is in doubt")
+        return 0
+
+    do(screen, job())
+
+
+async def _interruptible(waiting: Awaitable[Standing], screen: Screen, mend: str) -> Standing:
+    try:
+        return await waiting
+    except asyncio.CancelledError:
+        started = "interrupted; what was started is given time to end (Ctrl-C again leaves at once)"
+        screen.note(f"{started}. Go on with: {mend}", style="yellow")
+        raise
+
+
+async def _row(ledger: str | None, run: str) -> RunRow:
+    async with reading(ledger_path(ledger)) as opened:
+        return await find.run(opened, run)
+
+
+def need_agent(row: RunRow, agents: list[Agent]) -> None:
+    """Raise `InputError` unless one of these agents can go on with the run."""
+    if row.host:
+        raise InputError(f"{row.id} is driven by another loop; it goes on with that loop's next call", code="run.host")
+    if all(agent.name != row.agent for agent in agents):
+        named = ", ".join(agent.name for agent in agents)
+        raise InputError(f"the run is of agent {row.agent}, and --agent names {named}", code="agent.other")
+
+
+def _principal(named: str, agent: Agent, scopes: list[str] | None) -> Principal:
+    subject, at, tenant = named.rpartition("@")
+    held = {scope for tool in agent.tools for scope in tool.scopes} if not scopes else {scope for scope in scopes if scope}
+    with suppress(ValueError):
+        return Principal(subject, tenant, frozenset(held)) if at else Principal(named, scopes=frozenset(held))
+    raise InputError(f"write SUBJECT or SUBJECT@TENANT in place of {named!r}", code="principal")

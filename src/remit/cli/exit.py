@@ -1,0 +1,66 @@
+"""What the command's exit codes mean: one number for each way a run can stand, and for each kind of error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from remit.errors import Conflict, DefinitionError, Denied, InputError, LedgerError, ModelError, NotFound, RunOwned
+from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused, Stopped, Submitted
+
+__all__ = ["EXIT_CODES", "INTERRUPTED", "NOT_VERIFIED", "PIPE", "UNEXPECTED", "USAGE", "of_error", "of_standing"]
+
+UNEXPECTED = 1
+USAGE = 2
+NOT_VERIFIED = 12
+INTERRUPTED = 130
+PIPE = 141
+
+EXIT_CODES: Mapping[int, str] = {
+    0: "done; a run that was waited for has finished",
+    UNEXPECTED: "something unexpected happened",
+    USAGE: "the command, an argument or the agent's module cannot be used",
+    3: "the run is paused: a person must decide, or it goes on elsewhere",
+    4: "the run stopped at a limit",
+    5: "the run escalated: its end is not what was promised",
+    6: "the model refused",
+    7: "the run was cancelled",
+    8: "there is no such run, approval, operation or agent",
+    9: "somebody else has the run, or what was seen is no longer so",
+    10: "the ledger cannot be read or written",
+    11: "this person may not do that",
+    NOT_VERIFIED: "the audit found something altered, removed or reordered",
+    13: "the model could not be asked",
+    INTERRUPTED: "interrupted (Ctrl-C)",
+    PIPE: "whoever read the output has gone",
+}
+"""Exit code -> what it means. They are stable."""
+
+_STANDINGS: tuple[tuple[type, int], ...] = (
+    (Finished, 0),
+    (Paused, 3),
+    (Submitted, 3),
+    (Stopped, 4),
+    (Escalated, 5),
+    (ModelRefused, 6),
+    (Cancelled, 7),
+)
+_ERRORS: tuple[tuple[type, int], ...] = (
+    (InputError, USAGE),
+    (DefinitionError, USAGE),
+    (NotFound, 8),
+    (Conflict, 9),
+    (RunOwned, 9),
+    (LedgerError, 10),
+    (Denied, 11),
+    (ModelError, 13),
+)
+
+
+def of_standing(standing: object) -> int:
+    """The exit code of a command that waited for a run."""
+    return next(code for kind, code in _STANDINGS if isinstance(standing, kind))
+
+
+def of_error(error: BaseException) -> int:
+    """The exit code of a command that ended in an error."""
+    return next((code for kind, code in _ERRORS if isinstance(error, kind)), UNEXPECTED)

@@ -1,0 +1,132 @@
+"""Agents and dependencies by name, `MODULE:NAME`, from the current directory: named on the command line, never in a ledger.
+
+It knows how modules are imported. Invariant: whatever a module does while it is imported, the caller
+gets one sentence that names the module and the line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from operator import attrgetter
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
+
+from remit.errors import InputError, RemitError
+from remit.trace import Redactor
+
+if TYPE_CHECKING:
+    from remit import Agent
+
+__all__ = ["agent", "agents", "dependencies"]
+
+
+def agents(references: Sequence[str]) -> list[Agent]:
+    """The agents that `references` name, each once.
+
+    Raises:
+        InputError: a module cannot be imported, or a name in it is no agent (`agent.load`).
+    """
+    return list({reference: agent(reference) for reference in references}.values())
+
+
+def agent(reference: str) -> Agent:
+    """The agent that `MODULE:AGENT` names."""
+    from remit import Agent
+
+    found = _named(reference)
+    if not isinstance(found, Agent):
+        raise _unusable(f"{reference} is a {type(found).__name__}, not an Agent")
+    return found
+
+
+async def dependencies(reference: str | None, stack: AsyncExitStack) -> object:
+    """The object that `MODULE:NAME` names for handlers' `ctx.deps`.
+
+    A function or class is called without arguments; what it gives is awaited if it can be, and entered (and
+    left with `stack`) if it is an async context manager.
+    """
+    if reference is None:
+        return None
+    found = _named(reference)
+    if not (inspect.isroutine(found) or inspect.isclass(found)):
+        return found
+    try:
+        made: object = found()
+        made = await made if inspect.isawaitable(made) else made
+        if isinstance(made, AbstractAsyncContextManager):
+            return await stack.enter_async_context(cast("AbstractAsyncContextManager[object]", made))
+    except RemitError:
+        raise
+    except Exception as error:
+        raise _unusable(f"{reference} failed when it was called: {_said(error)}") from None
+    return made
+
+
+def _named(reference: str) -> object:
+    name, colon, path = reference.partition(":")
+    if not (colon and name and path):
+        raise _unusable(f"write MODULE:NAME, for example shop:support, in place of {reference!r}")
+    module = _module(name)
+    try:
+        return cast(object, attrgetter(path)(module))
+    except AttributeError:
+        raise _unusable(f"module {name} has no {path!r}{_instead(module, path)}") from None
+
+
+def _module(name: str) -> ModuleType:
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise _unusable(f"there is no module {name} here; run the command in the directory that holds it") from None
+        raise _unusable(f"module {name} cannot be imported: {_said(error)}") from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # A module may do anything while it is imported, `sys.exit` included.
+        raise _unusable(f"module {name} cannot be imported: {_said(error)}") from None
+
+
+def _said(error: BaseException) -> str:
+    place = _place(error)
+    message = " ".join(Redactor().text(str(error)).split())
+    return f"{type(error).__name__}{f' at {place}' if place else ''}{f': {message}' if message else ''}"
+
+
+def _place(error: BaseException) -> str:
+    """The file and line where it happened: the innermost in the user's own code, if any is there."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{_near(error.filename)}:{error.lineno}"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
+    frames = [frame for frame in frames if frame.filename != __file__]
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(Path.cwd())]
+    last = (own or frames)[-1:]
+    return f"{_near(last[0].filename)}:{last[0].lineno}" if last else ""
+
+
+def _near(filename: str) -> str:
+    path = Path(filename)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
+
+
+def _instead(module: ModuleType, path: str) -> str:
+    from remit import Agent
+
+    there = [name for name, value in vars(module).items() if isinstance(value, Agent)]
+    near = difflib.get_close_matches(path, there) or there
+    return f"; agents there: {', '.join(near)}" if near else ""
+
+
+def _unusable(message: str) -> InputError:
+    return InputError(message, code="agent.load")

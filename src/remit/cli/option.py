@@ -1,0 +1,30 @@
+"""The options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["AgentOption", "AgentsOption", "ByOption", "DepsOption", "JsonOption", "LedgerOption", "QuietOption", "ReasonOption"]
+
+LedgerOption = Annotated[
+    str | None, typer.Option("--ledger", metavar="FILE", help="The ledger file; default: REMIT_LEDGER, else remit.db here.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
+AgentOption = Annotated[
+    str | None,
+    typer.Option("--agent", metavar="MODULE:AGENT", help="Go on at once with this agent, from the current folder."),
+]
+AgentsOption = Annotated[
+    list[str], typer.Option("--agent", metavar="MODULE:AGENT", help="An agent from the current directory; may be repeated.")
+]
+DepsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--deps", metavar="MODULE:NAME", help="What handlers find in ctx.deps: an object, or a function or class that makes it."
+    ),
+]
+ByOption = Annotated[str, typer.Option("--by", metavar="SUBJECT", help="Who says this; recorded.")]
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; recorded.")]

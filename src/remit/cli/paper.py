@@ -1,0 +1,138 @@
+"""Rows and standings as JSON documents: the field names that `--json` promises.
+
+Words in them are redacted. It knows the nouns and no ledger. Invariant: what a person may not see in
+an approval, its document does not hold.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from remit.trace import Redactor
+from remit.types.approval import Approval
+from remit.types.ident import Json
+from remit.types.operation import Operation
+from remit.types.run import Finished, ModelRefused, Paused, RunRow, Standing, Submitted
+
+__all__ = ["approval", "hidden", "operation", "run", "shared", "standing", "status_of"]
+
+_RUN = "id root agent tenant subject conversation request_id status host owner sequence head expires_ms created_ms updated_ms"
+_APPROVAL = (
+    "id kind state tenant requester run call tool arguments_digest operation scope two_person policy label author "
+    "expires_ms decided_by decided_ms created_ms"
+)
+_OPERATION = (
+    "id state closed tool run root call conversation tenant subject author once_per key recovery atomic attempt attempts "
+    "owner approval arguments_digest contract first_dispatched_ms not_after_ms settled_by created_ms updated_ms"
+)
+_WORDS = ("answer", "answer_so_far", "explanation")
+_SHORTEST_SECRET = 4
+
+
+def run(row: RunRow) -> dict[str, Json]:
+    """A run's row."""
+    return _fields(row, _RUN)
+
+
+def approval(row: Approval) -> dict[str, Json]:
+    """An approval or question; its arguments as the person may see them."""
+    redactor = Redactor(hidden([row]))
+    words: dict[str, Json] = {
+        "preview": row.preview,
+        "reasons": list(row.reasons),
+        "arguments": _parsed(row.shown),
+        "reason": row.reason,
+        "answer": None if row.answer is None else _parsed(row.answer),
+    }
+    return {**_fields(row, _APPROVAL), **cast(dict[str, Json], redactor.value(words)), "edited": row.edited is not None}
+
+
+def operation(row: Operation, redactor: Redactor) -> dict[str, Json]:
+    """An operation, with its arguments, its outcome and what late reports said."""
+    words: dict[str, Json] = {
+        "arguments": _parsed(row.arguments),
+        "outcome": None if row.outcome is None else _parsed(row.outcome),
+        "evidence": [_parsed(text) for text in row.evidence],
+    }
+    return {**_fields(row, _OPERATION), **cast(dict[str, Json], redactor.value(words))}
+
+
+def standing(stands: Standing | Submitted) -> dict[str, Json]:
+    """How a run stands. The answer is the principal's, and stays as it is."""
+    shown: dict[str, Json] = {
+        "run": stands.id,
+        "status": status_of(stands),
+        "reason": stands.reason,
+        "answer": stands.answer if isinstance(stands, Finished) else None,
+        "verified": isinstance(stands, Finished) and stands.verified,
+        "answer_so_far": stands.answer_so_far,
+        "conversation": stands.conversation,
+        "durable": stands.durable,
+        "open_operations": [str(one) for one in stands.open_operations],
+        "usage": cast(Json, dataclasses.asdict(stands.usage)),
+        "approvals": [],
+        "questions": [],
+        "queued": False,
+    }
+    if isinstance(stands, Paused):
+        shown |= {"approvals": [approval(row) for row in stands.approvals], "queued": stands.queued}
+        shown |= {"questions": [approval(row) for row in stands.questions]}
+    if isinstance(stands, ModelRefused):
+        shown |= {"explanation": stands.explanation}
+    return shown
+
+
+def shared(stands: Standing | Submitted, redactor: Redactor, *, content: bool) -> dict[str, Json]:
+    """How a run stands, for others than its principal: redacted, and without `content` no words at all."""
+    shown = standing(stands)
+    if content:
+        return cast(dict[str, Json], redactor.value(shown))
+    rows = (*stands.approvals, *stands.questions) if isinstance(stands, Paused) else ()
+    for words in _WORDS:
+        shown.pop(words, None)
+    shown["approvals"] = [str(row.id) for row in rows if row.kind == "approval"]
+    shown["questions"] = [str(row.id) for row in rows if row.kind == "question"]
+    return shown
+
+
+def status_of(stands: Standing | Submitted) -> str:
+    """One word: `finished`, `paused`, `stopped`, `escalated`, `model_refused`, `cancelled`, `submitted`."""
+    return "model_refused" if isinstance(stands, ModelRefused) else type(stands).__name__.lower()
+
+
+def hidden(rows: Iterable[Approval]) -> frozenset[str]:
+    """The argument values that these approvals keep from the person who decides."""
+    found = {value for row in rows for value in _masked(_parsed(row.arguments), _parsed(row.shown))}
+    return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
+
+
+def _masked(whole: Json, shown: Json) -> Iterator[str]:
+    """The texts and numbers of `whole` that `shown` has something else for."""
+    match whole, shown:
+        case dict(), dict():
+            for name, value in whole.items():
+                yield from _masked(value, shown.get(name))
+        case list(), list() if len(whole) == len(shown):
+            for value, other in zip(whole, shown, strict=True):
+                yield from _masked(value, other)
+        case dict() | list(), _:
+            for value in whole.values() if isinstance(whole, dict) else whole:
+                yield from _masked(value, None)
+        case ((str() | int() | float()), _) if whole != shown and not isinstance(whole, bool):
+            yield whole if isinstance(whole, str) else json.dumps(whole)
+        case _:
+            return
+
+
+def _fields(row: RunRow | Approval | Operation, names: str) -> dict[str, Json]:
+    return {name: cast(Json, getattr(row, name)) for name in names.split()}
+
+
+def _parsed(text: str) -> Json:
+    try:
+        return cast(Json, json.loads(text))
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,75 @@
+"""Which ledger, and how it is opened: to be read, or by an owner that may drive runs.
+
+It does not know the commands. Invariant: a command that only reads or records never makes a ledger file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from remit.cli import load
+from remit.errors import LedgerError
+from remit.types.ledger import Ledger
+
+if TYPE_CHECKING:
+    from remit import Remit
+
+__all__ = ["ledger_path", "owning", "reading"]
+
+_DEFAULT = "remit.db"
+
+
+def ledger_path(named: str | None) -> Path:
+    """The file named on the command line, else by `REMIT_LEDGER`, else `remit.db` here."""
+    return Path(named or os.environ.get("REMIT_LEDGER") or _DEFAULT)
+
+
+@asynccontextmanager
+async def reading(path: Path) -> AsyncGenerator[Ledger]:
+    """A ledger that exists.
+
+    Raises:
+        LedgerError: there is no such file (`ledger.missing`), or it is no ledger.
+    """
+    from remit import SqliteLedger
+
+    need(path)
+    ledger = SqliteLedger(path)
+    await ledger.open()
+    try:
+        yield ledger
+    finally:
+        await ledger.aclose()
+
+
+@asynccontextmanager
+async def owning(
+    path: Path, references: Sequence[str] = (), *, deps: str | None = None, make: bool = False
+) -> AsyncGenerator[Remit]:
+    """An owner on a ledger, with the agents that `references` name.
+
+    Args:
+        make: whether the file may be made if it is not there.
+    """
+    from remit import Remit
+
+    if not make:
+        need(path)
+    agents = load.agents(references)
+    async with AsyncExitStack() as stack:
+        found = await load.dependencies(deps, stack)
+        yield await stack.enter_async_context(Remit(ledger=path, agents=agents, deps=found))
+
+
+def need(path: Path) -> None:
+    """Raise `LedgerError` unless there is a file."""
+    if not path.is_file():
+        raise LedgerError(
+            f"there is no ledger at {path}; name one with --ledger or REMIT_LEDGER, or make one with `remit run`",
+            code="ledger.missing",
+            retryable=False,
+        )

@@ -1,0 +1,111 @@
+"""Where the command writes: results to standard output, progress and errors to standard error.
+
+It does not know what it prints. Invariant: with `--json`, standard output holds one JSON document and
+nothing else, whatever handlers print; text of others is shown as text, never read as markup.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Generator, Iterable, Sequence
+from functools import cached_property
+from typing import IO, TYPE_CHECKING
+
+from remit.cli.exit import PIPE
+from remit.cli.text import clean, short
+from remit.types.ident import Json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Screen"]
+
+_WIDEST = 60
+"""Of a cell in a table, in characters."""
+
+
+class Screen:
+    """Standard output and standard error, as they were when the command began."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.as_json = as_json
+        self._stdout: IO[str] = sys.stdout
+        self._stderr: IO[str] = sys.stderr
+
+    @cached_property
+    def out(self) -> Console:
+        """For results that people read."""
+        return _console(self._stdout)
+
+    @cached_property
+    def err(self) -> Console:
+        """For progress and errors."""
+        return _console(self._stderr)
+
+    @contextlib.contextmanager
+    def alone(self) -> Generator[None]:
+        """Inside, what anybody else prints goes to standard error."""
+        with contextlib.redirect_stdout(self._stderr):
+            yield
+
+    def line(self, text: str = "", *, style: str = "") -> None:
+        """One or more lines of a result."""
+        _print(self.out, text, style)
+
+    def note(self, text: str, *, style: str = "dim") -> None:
+        """One or more lines beside the result."""
+        _print(self.err, text, style)
+
+    def document(self, value: Json) -> None:
+        """The JSON document of a command run with `--json`; all ASCII, so that no terminal obeys it."""
+        with quiet_pipe(self._stdout):
+            self._stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
+            self._stdout.flush()
+
+    def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Rows under headings, each on one line however narrow the terminal is: ids are there to be copied."""
+        from rich.cells import cell_len
+
+        lines = [headings, *[[short(cell, _WIDEST) for cell in row] for row in rows]]
+        widths = [max(cell_len(line[column]) for line in lines) for column in range(len(headings))]
+        for number, line in enumerate(lines):
+            cells = [cell + " " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)]
+            self.line("  ".join(cells).rstrip(), style="bold" if number == 0 else "")
+
+
+def _print(console: Console, text: str, style: str) -> None:
+    from rich.text import Text
+
+    console.print(Text(clean(text), style=style), soft_wrap=True)
+
+
+def _console(stream: IO[str]) -> Console:
+    from rich.console import Console
+
+    class Quiet(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            _leave(stream)
+
+    return Quiet(file=stream, highlight=False, markup=False, emoji=False)
+
+
+@contextlib.contextmanager
+def quiet_pipe(stream: IO[str]) -> Generator[None]:
+    """Inside, a reader that has gone ends the command without a word."""
+    try:
+        yield
+    except BrokenPipeError:
+        _leave(stream)
+
+
+def _leave(stream: IO[str]) -> None:
+    """Point the stream at nothing, so that closing it does not fail as well, and end."""
+    with contextlib.suppress(OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
+    raise SystemExit(PIPE)

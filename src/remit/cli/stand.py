@@ -1,0 +1,67 @@
+"""How a run stands, printed: its answer, what a person must decide, what is not settled, what it cost."""
+
+from __future__ import annotations
+
+from remit.cli import paper
+from remit.cli.screen import Screen
+from remit.cli.text import compact, dollars, moment
+from remit.trace import Redactor
+from remit.types.approval import Approval
+from remit.types.run import Finished, ModelRefused, Paused, Standing, Submitted
+
+__all__ = ["show_approval", "show_standing"]
+
+
+def show_standing(screen: Screen, stands: Standing | Submitted) -> None:
+    """Print it for people, or as the JSON document."""
+    if screen.as_json:
+        screen.document(paper.standing(stands))
+        return
+    if isinstance(stands, Finished) and stands.answer is not None:
+        screen.line(stands.answer if isinstance(stands.answer, str) else compact(stands.answer))
+    elif stands.answer_so_far:
+        screen.line(stands.answer_so_far)
+    screen.line(f"{_head(stands)}  {stands.id}", style="bold")
+    if isinstance(stands, ModelRefused) and stands.explanation:
+        screen.line(Redactor().text(stands.explanation))
+    if isinstance(stands, Paused):
+        for row in (*stands.approvals, *stands.questions):
+            show_approval(screen, row)
+    for operation in stands.open_operations:
+        screen.line(f"not settled: {operation}  (see `remit operations --run {stands.id}`)", style="yellow")
+    usage = stands.usage
+    screen.line(
+        f"{usage.input_tokens} tokens in, {usage.output_tokens} out, list price {dollars(usage.cost_usd_micros)}", style="dim"
+    )
+
+
+def _head(stands: Standing | Submitted) -> str:
+    status = paper.status_of(stands).replace("_", " ")
+    if isinstance(stands, Submitted):
+        status = "going on"
+    if isinstance(stands, Paused) and stands.queued:
+        status = "queued behind another run of the conversation"
+    if isinstance(stands, Finished):
+        status += ", verified" if stands.verified else ", not verified"
+    return status if stands.reason in ("", "waiting", "queued", paper.status_of(stands)) else f"{status} ({stands.reason})"
+
+
+def show_approval(screen: Screen, row: Approval) -> None:
+    """Print what a person is asked, and the command that answers."""
+    shown = paper.approval(row)
+    expires = f", expires {moment(row.expires_ms)}" if row.expires_ms else ""
+    screen.line(f"{row.id}  {row.kind} {row.state} since {moment(row.created_ms)}{expires}", style="bold")
+    screen.line(f"  {shown['preview']}")
+    screen.line(f"  {row.tool} {compact(shown['arguments'])}")
+    scope = f", needs {row.scope}" if row.scope else ""
+    two = ", of two people" if row.two_person else ""
+    screen.line(f"  asked by {row.requester}@{row.tenant} in {row.run}, call {row.call}{scope}{two}", style="dim")
+    reasons = shown["reasons"]
+    if isinstance(reasons, list) and reasons:
+        screen.line(f"  because {'; '.join(str(reason) for reason in reasons)}")
+    if row.state == "pending":
+        verb = f'approve {row.id} --by NAME --reason "..."' if row.kind == "approval" else f'answer {row.id} "..." --by NAME'
+        screen.line(f"  remit {verb}", style="dim")
+    elif row.decided_by:
+        reason = f": {shown['reason']}" if shown["reason"] else ""
+        screen.line(f"  by {row.decided_by} at {moment(row.decided_ms)}{reason}")

@@ -1,0 +1,33 @@
+"""Doing the work of a command: an event loop, an exit code, and an error document where JSON was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import NoReturn
+
+import typer
+
+from remit.cli.screen import Screen
+from remit.errors import RemitError
+from remit.trace import explain
+
+__all__ = ["do"]
+
+
+def do(screen: Screen, job: Coroutine[object, object, int]) -> NoReturn:
+    """Run `job` and end the command with the exit code that it returns.
+
+    Raises:
+        Exception: what `job` raised, after its document was written with `--json`.
+    """
+    with screen.alone():
+        try:
+            code = asyncio.run(job)
+        except Exception as error:
+            # Agents and handlers run in here: anything may come out, and a machine waits for a document.
+            if screen.as_json:
+                code = error.code if isinstance(error, RemitError) else "unexpected"
+                screen.document({"error": {"code": code, "message": explain(error)}})
+            raise
+    raise typer.Exit(code)

@@ -1,0 +1,14 @@
+"""The gate: eight steps between a proposal and its effect, and what becomes of an effect in doubt.
+
+`resolve`, `validate`, `bind`, `authorize`, `lookup`, `approve`, `execute`, `redact` are the steps, a
+file each. Knows no model and no loop. Invariant: every effect passes here, once.
+"""
+
+from __future__ import annotations
+
+from remit.gate.code import CODES, VERDICTS, Code
+from remit.gate.gate import Gate
+from remit.gate.render import Rendered, receipt, render
+from remit.gate.scene import Bell, Plan, Proposal, Scene
+
+__all__ = ["CODES", "VERDICTS", "Bell", "Code", "Gate", "Plan", "Proposal", "Rendered", "Scene", "receipt", "render"]

@@ -1,0 +1,156 @@
+"""One attempt of an operation: the handler runs, and how that ended moves the operation.
+
+Knows the table of endings; not what recovery may do. Invariant: an attempt that was dispatched ends
+in `succeeded`, `failed` or `unknown`, and only what is known makes it one of the first two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from remit import ambient
+from remit.gate.code import fail
+from remit.gate.desk import Desk
+from remit.gate.handler import Ending, attempt
+from remit.gate.note import Moved, moved
+from remit.gate.result import describe, shape, whole
+from remit.gate.scene import Scene
+from remit.tool import Arguments, Context, NoEffect, Tool
+from remit.types.ident import CallId
+from remit.types.ledger import Change, LateReport
+from remit.types.operation import Operation
+from remit.types.outcome import Failed, Outcome, Succeeded
+from remit.types.principal import Principal
+
+__all__ = ["Tried", "context_for", "no_effect", "note", "try_once"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What one attempt came to: a known outcome, or None (in doubt); where the operation stands now."""
+
+    operation: Operation
+    outcome: Outcome | None
+    detail: str | None = None
+
+
+def context_for(
+    desk: Desk,
+    scene: Scene,
+    call: CallId,
+    tool: Tool,
+    *,
+    operation: Operation | None = None,
+    principal: Principal | None = None,
+) -> Context[object]:
+    """What the application's functions are given."""
+    return Context(
+        principal=principal or scene.principal,
+        deps=desk.deps,
+        operation_id=None if operation is None else operation.id,
+        deadline_s=ambient.monotonic_s() + tool.timeout_s,
+        run=scene.run if operation is None else operation.run,
+        call=call,
+        attempt=1 if operation is None else operation.attempt,
+        cancelled=scene.cancelled,
+    )
+
+
+def requester(scene: Scene, operation: Operation) -> Principal:
+    """For whom an operation runs: the requester's bindings stay, whoever waits for it."""
+    if (operation.tenant, operation.subject) == (scene.principal.tenant, scene.principal.subject):
+        return scene.principal
+    return Principal(operation.subject, operation.tenant)
+
+
+async def try_once(desk: Desk, scene: Scene, operation: Operation, tool: Tool, *, clean: bool) -> Tried:
+    """Run the handler of a dispatched operation with its stored arguments, and note how it moved.
+
+    Args:
+        clean: no earlier attempt can have had an effect, so that what this one did not do did not happen.
+    """
+    here = (operation.id, operation.attempt)
+    desk.running.add(here)
+    context = context_for(desk, scene, operation.call, tool, operation=operation, principal=requester(scene, operation))
+    ending = await attempt(
+        tool,
+        Arguments.restore(operation.arguments),
+        context,
+        late=lambda late: _report_late(desk, tool, operation, late),
+        gone=lambda: desk.running.discard(here),
+    )
+    ambient.reach("effect.after")
+    return _settle(desk, scene, operation, tool, ending, clean=clean)
+
+
+def _settle(desk: Desk, scene: Scene, operation: Operation, tool: Tool, ending: Ending, *, clean: bool) -> Tried:
+    detail = None if ending.error is None else describe(desk.redaction, ending.error)
+    if ending.how == "returned":
+        shaped = shape(desk.redaction, tool, ending.value, operation=operation.id)
+        step = moved(operation, "returned", outcome=shaped.outcome, by="handler", evidence=shaped.detail)
+        return Tried(note(scene, operation, step, shaped.changes), shaped.outcome, shaped.detail)
+    outcome = _nothing_happened(desk, operation, ending, clean=clean)
+    if outcome is None:
+        step = moved(operation, "in_doubt", evidence=detail or "the handler did not end in time")
+        return Tried(note(scene, operation, step), None, detail)
+    step = moved(operation, "no_effect", outcome=outcome, by="handler", evidence=detail)
+    return Tried(note(scene, operation, step), outcome, detail)
+
+
+def _nothing_happened(desk: Desk, operation: Operation, ending: Ending, *, clean: bool) -> Failed | None:
+    """The failure that an ending proves, or None where it proves nothing."""
+    name = type(ending.error).__name__
+    match ending.how:
+        case "no_effect" if isinstance(ending.error, NoEffect):
+            return no_effect(desk, ending.error, operation)
+        case "not_started" if clean:
+            return fail("tool.not_started", f"({name})", operation=operation.id)
+        case "raised" if clean and operation.atomic:
+            return fail("tool.failed", f"({name})", operation=operation.id)
+        case _:
+            return None
+
+
+def no_effect(desk: Desk, error: NoEffect, operation: Operation | None) -> Failed:
+    """What a handler says itself when nothing changed; its words are for the model, without secrets."""
+    failed = fail("no_effect", retry=error.retry, operation=None if operation is None else operation.id)
+    clean = desk.redaction.text(str(error).encode("utf-8", "backslashreplace").decode())
+    fields = tuple(replace(one, message=desk.redaction.text(one.message)) for one in error.fields)
+    return replace(failed, message=clean or failed.message, fields=fields, retry_after_s=error.retry_after_s)
+
+
+def note(scene: Scene, operation: Operation, step: Moved, changes: tuple[Change, ...] = ()) -> Operation:
+    """Note a move that only the run's owner makes; returns the operation as it stands then."""
+    scene.journal.note(step.event, changes=(step.change, *changes))
+    return after(operation, step)
+
+
+def after(operation: Operation, step: Moved) -> Operation:
+    """The operation as a move leaves it."""
+    event, change = step.event, step.change
+    return replace(
+        operation,
+        state=event.state,
+        closed=event.closed,
+        attempt=event.attempt,
+        owner=event.owner or operation.owner,
+        not_after_ms=event.not_after_ms or operation.not_after_ms,
+        approval=event.approval or operation.approval,
+        outcome=change.outcome or operation.outcome,
+        settled_by=change.settled_by or operation.settled_by,
+    )
+
+
+def _report_late(desk: Desk, tool: Tool, operation: Operation, ending: Ending) -> None:
+    """Whatever an attempt does after it was given up goes to its run's inbox; from any thread."""
+    outcome: Succeeded | Failed | None = None
+    if ending.how == "returned":
+        outcome = whole(desk.redaction, tool, ending.value, operation=operation.id).outcome
+        outcome = replace(outcome, attachments=())
+    elif isinstance(ending.error, NoEffect):
+        outcome = no_effect(desk, ending.error, operation)
+    elif operation.atomic and ending.how == "raised":
+        outcome = fail("tool.failed", f"({type(ending.error).__name__})", operation=operation.id)
+    if outcome is not None:
+        report = LateReport(operation=operation.id, attempt=operation.attempt, outcome=outcome)
+        desk.ledger.post_late(operation.run, report)

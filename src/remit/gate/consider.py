@@ -1,0 +1,164 @@
+"""Steps 1 to 6 for one proposal, in their order.
+
+Knows the order; each step has a file of its own. Invariant: exactly one of these is recorded:
+settled (with the answer), joined, waiting (durable), or ready (and then there is a plan).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from remit import ambient
+from remit.gate.approve import approve, question
+from remit.gate.authorize import authorize_draft, default_wanted
+from remit.gate.bind import bind
+from remit.gate.code import not_run, refuse
+from remit.gate.desk import Desk
+from remit.gate.draft import Draft, Stop, Wanted
+from remit.gate.lookup import Follow, Join, doubts, lookup
+from remit.gate.note import end
+from remit.gate.resolve import resolve
+from remit.gate.scene import Plan, Proposal, Scene
+from remit.gate.validate import validate
+from remit.label import result_label
+from remit.types.ident import OperationId
+from remit.types.outcome import Succeeded
+
+__all__ = ["add_doubts", "consider", "plan_of", "ready", "settle", "take_rate"]
+
+
+async def consider(desk: Desk, proposal: Proposal, scene: Scene) -> Plan | None:
+    """A plan if the call may start now; else its events tell the rest."""
+    draft = Draft(desk, scene, proposal)
+    stop = await _may_be_asked_for(draft)
+    if stop is None and draft.resolved.effect.kind == "ask":
+        return await _built_in(draft)
+    found = stop or await _in_the_way(draft)
+    match found:
+        case Stop():
+            return settle(draft, found)
+        case Join(operation=row):
+            joined = draft.considered("joined", "lookup", "joined", operation=row.id, approval=row.approval, joined=row.call)
+            scene.journal.note(joined)
+            return None
+        case Follow(operation=holder):
+            return ready(draft, "lookup", "held", follow=holder)
+        case None:
+            return await _ask_or_go(draft)
+
+
+async def _may_be_asked_for(draft: Draft) -> Stop | None:
+    """Steps 1 to 4, and the budgets of calls, which count every proposal."""
+    scene, proposal = draft.scene, draft.proposal
+    if scene.cancelled.is_set():
+        return Stop("stop", not_run("cancelled"))
+    wrong = _read(draft)
+    if not proposal.again:
+        digest = None if draft.arguments is None else draft.arguments.digest
+        over = scene.admit(proposal.name, digest)
+        if over is not None:
+            return Stop("budget", over)
+    if wrong is not None or draft.resolved.effect.kind == "ask":
+        return wrong
+    return await authorize_draft(draft)
+
+
+def _read(draft: Draft) -> Stop | None:
+    """Steps 1 to 3: which tool, which arguments."""
+    tool = resolve(draft.desk, draft.proposal, draft.scene)
+    if isinstance(tool, Stop):
+        return tool
+    draft.tool = tool
+    arguments = validate(tool, draft.proposal)
+    if isinstance(arguments, Stop):
+        return arguments if draft.proposal.cut else bind(tool, draft.proposal) or arguments
+    draft.arguments = arguments
+    return bind(tool, draft.proposal)
+
+
+async def _in_the_way(draft: Draft) -> Stop | Join | Follow | None:
+    """Step 5, for a write; for a read, whether a person has declined it."""
+    if draft.resolved.effect.kind == "write":
+        return await lookup(draft)
+    if draft.wanted is None:
+        return None
+    rows = await draft.desk.ledger.approvals(run=draft.scene.run, state=("denied",), limit=100_000)
+    same = (draft.resolved.name, draft.valid.digest)
+    if any((row.tool, row.arguments_digest) == same for row in rows):
+        return Stop("lookup", refuse("denied"))
+    return None
+
+
+async def _ask_or_go(draft: Draft) -> Plan | None:
+    """Step 6, or straight on."""
+    await add_doubts(draft)
+    if draft.wanted is not None:
+        stop = await approve(draft, replace(draft.wanted, reasons=(*draft.wanted.reasons, *draft.beside)))
+        return None if stop is None else settle(draft, stop)
+    limited = take_rate(draft)
+    return ready(draft, "authorize", "allowed") if limited is None else settle(draft, limited)
+
+
+async def add_doubts(draft: Draft) -> None:
+    """While an operation of the tool is unknown in this scope, a person must see it before the next one starts."""
+    if draft.resolved.effect.kind != "write":
+        return
+    reasons = await doubts(draft)
+    if reasons:
+        wanted = draft.wanted or default_wanted(draft.resolved, ())
+        draft.wanted = Wanted(wanted.scope, wanted.expires_s, wanted.two_person, (*wanted.reasons, *reasons))
+
+
+def take_rate(draft: Draft) -> Stop | None:
+    """Take one call of the tool's rate."""
+    tool = draft.resolved
+    if tool.rate is None:
+        return None
+    wait_s = draft.desk.rates.take(tool.rate, tool.name, draft.scene.principal.tenant)
+    return None if wait_s is None else Stop("authorize", refuse("rate.limited", retry_after_s=wait_s))
+
+
+async def _built_in(draft: Draft) -> Plan | None:
+    if draft.resolved.name == "withdraw":
+        return ready(draft, "authorize", "allowed")
+    stop = await question(draft)
+    return None if stop is None else settle(draft, stop)
+
+
+def ready(draft: Draft, step: str, code: str, *, follow: OperationId | None = None) -> Plan:
+    """Note that the call may start, and give its plan."""
+    draft.scene.journal.note(draft.considered("ready", step, code))
+    return plan_of(draft, follow=follow)
+
+
+def plan_of(draft: Draft, *, follow: OperationId | None = None) -> Plan:
+    """The plan of a draft that passed all steps."""
+    return Plan(
+        proposal=draft.proposal,
+        tool=draft.resolved,
+        arguments=draft.valid,
+        key=draft.key,
+        once_per=draft.once_per,
+        author=draft.author,
+        shown=draft.shown,
+        follow=follow,
+    )
+
+
+def settle(draft: Draft, stop: Stop) -> None:
+    """Note that a step decided, and the answer that follows from it."""
+    outcome = stop.outcome
+    code = outcome.code if not isinstance(outcome, Succeeded) else "repeat"
+    draft.scene.journal.note(draft.considered("settled", stop.step, code, operation=stop.operation))
+    label = stop.label
+    if isinstance(outcome, Succeeded) and outcome.available and draft.tool is not None:
+        label = result_label(draft.tool.label, draft.proposal.label)
+    end(
+        draft.scene,
+        draft.proposal,
+        outcome,
+        label=label,
+        operation=stop.operation,
+        started_s=ambient.monotonic_s(),
+        detail=stop.detail,
+    )

@@ -1,0 +1,56 @@
+"""What every step of a gate may use: the catalogue, the ledger, policy, slots, and which handlers still run here.
+
+Knows no run. Invariant: one for each gate, and nothing in it is about a single call but `running`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from remit.gate.redact import Redaction
+from remit.gate.slot import Rates, Slots
+from remit.policy import Policy
+from remit.tool import Catalogue
+from remit.types.ident import OperationId
+from remit.types.ledger import Ledger
+
+__all__ = ["Desk"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Desk:
+    """The gate's own things.
+
+    Args:
+        policy_version: digest of the policies, shown on approvals.
+        running: (operation, attempt) of handlers that run here now, those included that nobody waits for.
+        recovering: operations that a task of this process is recovering now.
+    """
+
+    tools: Catalogue
+    ledger: Ledger
+    policies: tuple[Policy, ...]
+    policy_version: str
+    deps: object
+    redaction: Redaction
+    slots: Slots
+    rates: Rates
+    running: set[tuple[OperationId, int]] = field(default_factory=set[tuple[OperationId, int]])
+    recovering: set[OperationId] = field(default_factory=set[OperationId])
+    background: set[asyncio.Future[object]] = field(default_factory=set["asyncio.Future[object]"])
+
+    def runs_here(self, operation: OperationId) -> bool:
+        """Whether a handler of this operation, of whatever attempt, is alive in this process."""
+        return any(one == operation for one, _ in tuple(self.running))
+
+    async def shielded(self, work: Awaitable[T]) -> T:
+        """Wait for `work`, which goes on if the waiter is cancelled."""
+        task = asyncio.ensure_future(work)
+        self.background.add(task)  # pyright: ignore[reportArgumentType]
+        task.add_done_callback(self.background.discard)  # pyright: ignore[reportArgumentType]
+        return await asyncio.shield(task)

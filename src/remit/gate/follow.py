@@ -1,0 +1,85 @@
+"""What a call is told whose key another operation holds: wait for it, recover it, or say that it is not known.
+
+Knows holders; starts no new operation. Invariant: only the owner of a run moves its operations, so
+another run's operation is recovered only by claiming that run while nobody alive has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from remit import ambient
+from remit.gate.code import unknown
+from remit.gate.desk import Desk
+from remit.gate.draft import Stop
+from remit.gate.elsewhere import recover_elsewhere
+from remit.gate.lookup import conflict, repeat_of
+from remit.gate.recover import Case, recover
+from remit.gate.scene import Plan, Scene
+from remit.types.ident import OperationId
+from remit.types.ledger import OwnerGone
+from remit.types.operation import HOLDING, Operation
+
+__all__ = ["follow"]
+
+_LOOK_S = 0.5
+
+
+async def follow(desk: Desk, plan: Plan, scene: Scene, holder: OperationId) -> Stop | None:
+    """The answer that the holder of the key gives; None once the key is free.
+
+    Waits at most for the tool's timeout, if somebody alive is at it.
+    """
+    late = asyncio.ensure_future(ambient.sleep(plan.tool.timeout_s))
+    try:
+        while True:
+            await scene.journal.flush()  # the holder may be this run's own, and its end only noted
+            seen = await desk.ledger.changed(-1, timeout_s=0)
+            row = await desk.ledger.operation(holder)
+            if row is None or row.state not in HOLDING:
+                return None
+            if row.arguments_digest != plan.arguments.digest:
+                return Stop("lookup", conflict(row, plan.arguments.text), operation=row.id)
+            if row.state == "succeeded":
+                return Stop("lookup", repeat_of(row, scene), operation=row.id)
+            if await _recovered(desk, row, scene):
+                continue
+            if row.state == "unknown" and row.id not in desk.recovering:
+                return Stop("lookup", unknown("unknown", operation=row.id), operation=row.id)
+            if late.done():
+                return Stop("lookup", unknown("in_progress", operation=row.id), operation=row.id)
+            await _news(desk, scene, seen, late)
+    finally:
+        late.cancel()
+
+
+async def _recovered(desk: Desk, row: Operation, scene: Scene) -> bool:
+    """Try to recover what nobody is at. True if the holder stands elsewhere now."""
+    if row.id in desk.recovering:
+        return False
+    if row.state == "dispatched":
+        if row.owner is not None and await desk.ledger.alive(row.owner):
+            return False
+        if row.run == scene.run:
+            return False
+        await desk.ledger.post(row.run, OwnerGone(operation=row.id, attempt=row.attempt))
+    if row.run != scene.run:
+        return await recover_elsewhere(desk, row, like=scene, waits=True)
+    tried = await recover(Case(desk, scene, waits=True, allowed=_passed), row)
+    await scene.journal.flush()
+    return tried.operation.state != "unknown"
+
+
+async def _passed() -> bool:
+    """The call that waits has just passed the gate."""
+    return True
+
+
+async def _news(desk: Desk, scene: Scene, seen: int, late: asyncio.Future[None]) -> None:
+    ring = asyncio.ensure_future(scene.woken.heard(_LOOK_S))
+    moved = asyncio.ensure_future(desk.ledger.changed(seen, timeout_s=_LOOK_S))
+    try:
+        await asyncio.wait({ring, moved, late}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        ring.cancel()
+        moved.cancel()

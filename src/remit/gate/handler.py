@@ -1,0 +1,125 @@
+"""One attempt of a handler: in a task or a thread, up to its timeout, and whatever it does after that.
+
+Knows no operation. Invariant: an attempt has exactly one `Ending` for whoever waits, and what it does
+after that goes to `late`, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from remit.gate.thread import Worker
+from remit.tool import Arguments, Context, NoEffect, Tool
+
+__all__ = ["Ending", "attempt"]
+
+How = Literal["returned", "no_effect", "raised", "not_started", "timeout"]
+Late = Callable[["Ending"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an attempt ended. `not_started`: it failed before the handler's first line."""
+
+    how: How
+    value: object = None
+    error: BaseException | None = None
+
+
+def _ignore(ending: Ending) -> None:
+    del ending
+
+
+def _nothing() -> None:
+    return
+
+
+async def attempt(
+    tool: Tool, arguments: Arguments, context: Context[object], *, late: Late | None = None, gone: Callable[[], None] = _nothing
+) -> Ending:
+    """Run the handler once, for at most the tool's timeout.
+
+    Args:
+        late: told how it ended, if that was after this returned or was cancelled; from a thread if the handler is sync.
+            None: what it does then is of no interest, and leaving early interrupts it (a read).
+        gone: called when the handler no longer runs, before anybody is told.
+    """
+    try:
+        begin = tool.prepare(arguments, context)
+    except Exception as error:  # typed arguments are built by the application's own classes
+        gone()
+        return Ending("not_started", error=error)
+    if tool.is_async:
+        return await _task(cast("Callable[[], Awaitable[object]]", begin), tool.timeout_s, late, gone)
+    return await _thread(begin, tool, late, gone)
+
+
+async def _task(
+    begin: Callable[[], Awaitable[object]], timeout_s: float, late: Late | None, gone: Callable[[], None]
+) -> Ending:
+    task = asyncio.ensure_future(_awaited(begin))
+    task.add_done_callback(lambda _: gone())
+    loop = asyncio.get_running_loop()
+    until = loop.time() + timeout_s
+    try:
+        await asyncio.wait({task}, timeout=timeout_s)
+    except asyncio.CancelledError:
+        if late is None:
+            task.cancel()
+        else:
+            loop.call_at(until, task.cancel)
+            task.add_done_callback(lambda done: _tell_late(done, late))
+        raise
+    if task.done():
+        return _ending(task)
+    task.cancel()
+    task.add_done_callback(lambda done: _tell_late(done, late or _ignore))
+    return Ending("timeout")
+
+
+async def _awaited(begin: Callable[[], Awaitable[object]]) -> Ending:
+    try:
+        return Ending("returned", await begin())
+    except NoEffect as error:
+        return Ending("no_effect", error=error)
+    except Exception as error:  # the handler is foreign code
+        return Ending("raised", error=error)
+
+
+def _ending(task: asyncio.Task[Ending]) -> Ending:
+    return Ending("raised", error=asyncio.CancelledError()) if task.cancelled() else task.result()
+
+
+def _tell_late(task: asyncio.Task[Ending], late: Late) -> None:
+    if not task.cancelled():
+        late(task.result())
+
+
+async def _thread(begin: Callable[[], object], tool: Tool, late: Late | None, gone: Callable[[], None]) -> Ending:
+    def call() -> Ending:
+        try:
+            return Ending("returned", begin())
+        except NoEffect as error:
+            return Ending("no_effect", error=error)
+        except BaseException as error:  # not even SystemExit may take the report with it
+            return Ending("raised", error=error)
+        finally:
+            gone()
+
+    try:
+        worker = Worker(call, late or _ignore, f"remit-{tool.name}")
+    except RuntimeError as error:
+        gone()
+        return Ending("not_started", error=error)
+    try:
+        await asyncio.wait({worker.future}, timeout=tool.timeout_s)
+    except asyncio.CancelledError:
+        if not worker.abandon():
+            worker.future.add_done_callback(lambda done: (late or _ignore)(done.result()))
+        raise
+    if worker.future.done() or not worker.abandon():
+        return await worker.future
+    return Ending("timeout")

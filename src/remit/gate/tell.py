@@ -1,0 +1,37 @@
+"""What the model is told beside the outcome itself: that an approver changed the arguments.
+
+Pure. Invariant: the operation's own record is not touched by it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import cast
+
+from remit.approval import mask
+from remit.gate.desk import Desk
+from remit.gate.render import text_of
+from remit.gate.scene import Plan
+from remit.tool import Arguments, Tool
+from remit.types.ident import Json
+from remit.types.outcome import Outcome, Succeeded
+
+__all__ = ["shown_of", "told"]
+
+
+def shown_of(desk: Desk, tool: Tool, arguments: Arguments) -> str:
+    """Arguments as they may be shown: without secrets."""
+    plain = cast("dict[str, Json]", desk.redaction.value(arguments.plain()))
+    return json.dumps(mask(plain, tool.secret), ensure_ascii=False)
+
+
+def told(plan: Plan, outcome: Outcome) -> Outcome:
+    """The outcome as the call's answer."""
+    if plan.shown is None:
+        return outcome
+    changed = f"An approver changed the arguments to {plan.shown}."
+    if isinstance(outcome, Succeeded):
+        shown = outcome.shown if outcome.shown is not None else text_of(outcome.value)
+        return replace(outcome, shown=f"{changed} The result: {shown}")
+    return replace(outcome, message=f"{changed} {outcome.message}")

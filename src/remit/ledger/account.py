@@ -1,0 +1,111 @@
+"""What the events say of operations and approvals, and where a row says otherwise.
+
+Pure. Invariant: a row may be behind its events in nothing, and ahead of them only by a decision
+that is still in the run's inbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from remit.canonical import digest
+from remit.errors import LedgerError
+from remit.types.approval import Approval
+from remit.types.codec import decode_outcome
+from remit.types.event import ApprovalDecided, ApprovalRequested, Event, OperationMoved
+from remit.types.ident import ApprovalId, OperationId
+from remit.types.ledger import Decision
+from remit.types.operation import Operation
+
+__all__ = ["Account", "faults_of_approval", "faults_of_operation"]
+
+
+@dataclass(slots=True)
+class Account:
+    """Per operation its moves, in the order they were committed, whichever run made them; per approval, what was
+    asked and decided."""
+
+    moves: dict[OperationId, dict[int, OperationMoved]] = field(default_factory=dict[OperationId, dict[int, OperationMoved]])
+    asked: dict[ApprovalId, ApprovalRequested] = field(default_factory=dict[ApprovalId, ApprovalRequested])
+    decided: dict[ApprovalId, ApprovalDecided] = field(default_factory=dict[ApprovalId, ApprovalDecided])
+
+    def add(self, number: int, event: Event, *, only_known: bool = False) -> None:
+        """Count an event; `number` is its place among all of the ledger. `only_known`: no operation that is new here."""
+        match event:
+            case OperationMoved(operation=operation):
+                if not only_known or operation in self.moves:
+                    self.moves.setdefault(operation, {})[number] = event
+            case ApprovalRequested(approval=approval):
+                self.asked[approval] = event
+            case ApprovalDecided(approval=approval, verdict=verdict):
+                if verdict != "void" or approval not in self.decided:
+                    self.decided[approval] = event
+            case _:
+                return
+
+
+def faults_of_operation(row: Operation, account: Account) -> list[str]:
+    """Where the row is not what its moves made of it."""
+    moves = [move for _, move in sorted(account.moves.get(row.id, {}).items())]
+    if not moves:
+        return [f"operation {row.id}: has a row and no event"]
+    last = moves[-1]
+    return [f"operation {row.id}: {fault}" for fault in _operation(row, moves, last)]
+
+
+def faults_of_approval(row: Approval, account: Account, waiting: Decision | None) -> list[str]:
+    """Where the row is not what was asked and decided. `waiting` is a decision in the inbox."""
+    asked = account.asked.get(row.id)
+    if asked is None:
+        return [f"approval {row.id}: has a row and no event"]
+    return [f"approval {row.id}: {fault}" for fault in _approval(row, asked, account.decided.get(row.id), waiting)]
+
+
+def _operation(row: Operation, moves: list[OperationMoved], last: OperationMoved) -> Iterator[str]:
+    if (row.state, row.closed, row.attempt) != (last.state, last.closed, last.attempt):
+        yield f"the row says {row.state}, attempt {row.attempt}; its last event says {last.state}, attempt {last.attempt}"
+    if any(move.key not in (None, row.key) for move in moves):
+        yield "the row has another key than its events"
+    if any(move.arguments_digest not in (None, row.arguments_digest) for move in moves):
+        yield "the row has another arguments digest than its events"
+    if digest("remit.arguments", row.arguments) != row.arguments_digest:
+        yield "the row's arguments do not match their digest"
+    outcomes = [move.outcome for move in moves if move.outcome is not None]
+    if row.outcome is not None and outcomes:
+        try:
+            same = decode_outcome(row.outcome) == outcomes[-1]
+        except LedgerError:
+            same = False
+        if not same:
+            yield "the row has another outcome than its last event"
+    if row.state == "succeeded" and row.outcome is None and outcomes:
+        yield "the row has lost its outcome"
+
+
+def _approval(
+    row: Approval, asked: ApprovalRequested, decided: ApprovalDecided | None, waiting: Decision | None
+) -> Iterator[str]:
+    if asked.digest != row.arguments_digest or digest("remit.arguments", row.arguments) != row.arguments_digest:
+        yield "the row has other arguments than were asked about"
+    if (asked.call, asked.operation, asked.ask) != (row.call, row.operation, row.kind):
+        yield "the row is about another call, operation or kind than was asked"
+    if (asked.preview, asked.expires_ms) != (row.preview, row.expires_ms):
+        yield "the row has another sentence or expiry than was asked"
+    if row.state in ("void", "expired"):
+        return  # nothing runs for it, whatever was decided
+    if row.state == "pending":
+        if decided is not None:
+            yield f"the row says pending, its event says {decided.verdict}"
+        return
+    verdict = decided or waiting
+    if verdict is None:
+        yield f"the row says {row.state}, and nobody's decision is recorded"
+        return
+    fits = {"consumed": ("approved", "answered")}.get(row.state, (row.state,))
+    if verdict.verdict not in fits:
+        yield f"the row says {row.state}, the decision was {verdict.verdict}"
+    if (verdict.by, verdict.answer) != (row.decided_by, row.answer):
+        yield "the row names another person or answer than the decision"
+    if (verdict.edited is None) != (row.edited is None):
+        yield "the row and the decision differ about edited arguments"

@@ -1,0 +1,248 @@
+"""One function for each change that a commit may make beside appending events.
+
+Knows the tables and the law of operations and approvals; nothing of ownership, which is settled
+before. Invariant: every write is conditional on the state that the caller named, and what is
+refused has written nothing (the savepoint around it is undone).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, fields
+from typing import assert_never
+
+import apsw
+
+from remit.errors import BudgetExceeded, Conflict, InputError, KeyTaken, NotFound
+from remit.ledger.row import OPERATION, insert, operation_of, texts
+from remit.ledger.sql import execute, one
+from remit.types.budget import Spent
+from remit.types.codec import encode_label, encode_outcome
+from remit.types.ident import ApprovalId, OperationId, RunId
+from remit.types.label import UNTRUSTED
+from remit.types.ledger import (
+    AskPerson,
+    Change,
+    ConsumeApproval,
+    FreeConversation,
+    HoldConversation,
+    KeepBlob,
+    MoveOperation,
+    Notify,
+    OpenOperation,
+    PassEvidence,
+    Spend,
+    TakeNotice,
+    VoidApproval,
+)
+from remit.types.operation import HOLDING, Operation, move
+
+__all__ = ["Place", "make"]
+
+_AMOUNTS = tuple(field.name for field in fields(Spent))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a change is made: the database, the run whose commit it is, and the commit's moment."""
+
+    db: apsw.Connection
+    run: RunId
+    at_ms: int
+
+
+def make(change: Change, at: Place) -> None:  # the closed list, one line each
+    """Make the change.
+
+    Raises:
+        Conflict, KeyTaken, BudgetExceeded, NotFound, InputError: it cannot be made; nothing was written.
+    """
+    match change:
+        case HoldConversation():
+            _hold(change, at)
+        case FreeConversation():
+            _free(change, at)
+        case OpenOperation():
+            _open(change.operation, at)
+        case MoveOperation():
+            _move(change, at)
+        case PassEvidence():
+            _pass_evidence(change, at)
+        case AskPerson():
+            insert(at.db, "remit_approval", change.approval, state="pending", created_ms=at.at_ms)
+        case ConsumeApproval():
+            _consume(change.approval, at)
+        case VoidApproval():
+            _void(change, at)
+        case Spend():
+            _spend(change, at)
+        case KeepBlob():
+            _keep(change, at)
+        case Notify():
+            _notify(change, at)
+        case TakeNotice():
+            _take_notice(change, at)
+        case _:
+            assert_never(change)
+
+
+def _hold(change: HoldConversation, at: Place) -> None:
+    row = one(at.db, "SELECT tenant, subject, agent, holder, last FROM remit_conversation WHERE id = ?", change.conversation)
+    if row is None:
+        tenant, subject, agent, holder, last = change.tenant, change.subject, change.agent, None, None
+        execute(
+            at.db,
+            "INSERT INTO remit_conversation (id, tenant, subject, agent, label) VALUES (?, ?, ?, ?, ?)",
+            (change.conversation, tenant, subject, agent, encode_label(UNTRUSTED)),
+        )
+    else:
+        tenant, subject, agent, holder, last = row
+    if (tenant, subject, agent) != (change.tenant, change.subject, change.agent):
+        raise Conflict("the conversation belongs to another tenant, subject or agent", code="conversation.foreign")
+    if holder not in (None, at.run):
+        raise Conflict("another run holds the conversation", code="conversation.held", run=holder)
+    if change.after is not None and change.after != (last or ""):
+        raise Conflict("the conversation has moved on since it was read", code="conversation.moved", run=last)
+    execute(at.db, "UPDATE remit_conversation SET holder = ? WHERE id = ?", (at.run, change.conversation))
+
+
+def _free(change: FreeConversation, at: Place) -> None:
+    execute(
+        at.db,
+        "UPDATE remit_conversation SET holder = NULL, last = ?, label = ? WHERE id = ? AND holder = ?",
+        (at.run, encode_label(change.label), change.conversation, at.run),
+    )
+
+
+def _open(operation: Operation, at: Place) -> None:
+    on = "requested" if operation.state == "awaiting_approval" else "allowed"
+    state, _ = move(None, on)
+    attempt = 1 if state == "dispatched" else 0
+    if (operation.state, operation.attempt) != (state, attempt):
+        raise Conflict("a new operation awaits approval, or is dispatched as attempt 1", code="operation.illegal_move")
+    if state in HOLDING:
+        _need_key(operation.id, operation.key, at)
+    first = at.at_ms if state == "dispatched" else None
+    insert(at.db, "remit_operation", operation, first_dispatched_ms=first, created_ms=at.at_ms, updated_ms=at.at_ms)
+
+
+def _move(change: MoveOperation, at: Place) -> None:
+    row = one(at.db, f"{OPERATION} WHERE id = ?", change.operation)
+    if row is None:
+        raise NotFound("no such operation", code="operation.not_found", operation=change.operation)
+    was = operation_of(row)
+    if (was.state, was.attempt) != (change.state, change.attempt):
+        raise Conflict(
+            f"the operation is {was.state}, attempt {was.attempt}",
+            code="operation.moved",
+            operation=was.id,
+            state=was.state,
+            attempt=was.attempt,
+        )
+    state, closed = move(was.state, change.on)
+    if was.state == "failed" and state == "succeeded" and was.settled_by in (None, "handler", "late"):
+        raise Conflict("its own handler said that nothing happened", code="operation.illegal_move", operation=was.id)
+    if state in HOLDING and was.state not in HOLDING:
+        _need_key(was.id, was.key, at)
+    dispatch = state == "dispatched" and was.state != "dispatched"
+    attempt = was.attempt + 1 if dispatch else was.attempt
+    if change.to_attempt not in (None, attempt):
+        raise Conflict(f"the next attempt is {attempt}", code="operation.illegal_move", operation=was.id)
+    execute(
+        at.db,
+        "UPDATE remit_operation SET state = ?, closed = ?, attempt = ?, owner = coalesce(?, owner),"
+        " not_after_ms = coalesce(?, not_after_ms), approval = coalesce(?, approval), outcome = coalesce(?, outcome),"
+        " settled_by = coalesce(?, settled_by), evidence = ?, updated_ms = ?,"
+        " first_dispatched_ms = coalesce(first_dispatched_ms, ?) WHERE id = ?",
+        (
+            state,
+            closed or was.closed,
+            attempt,
+            change.owner,
+            change.not_after_ms,
+            change.approval,
+            change.outcome,
+            change.settled_by,
+            texts((*was.evidence, *([change.evidence] if change.evidence is not None else []))),
+            at.at_ms,
+            at.at_ms if dispatch else None,
+            was.id,
+        ),
+    )
+
+
+def _pass_evidence(change: PassEvidence, at: Place) -> None:
+    row = one(at.db, f"{OPERATION} WHERE id = ?", change.operation)
+    if row is None:
+        raise NotFound("no such operation", code="operation.not_found", operation=change.operation)
+    execute(
+        at.db,
+        "UPDATE remit_operation SET evidence = ?, updated_ms = ? WHERE id = ?",
+        (texts((*operation_of(row).evidence, change.evidence)), at.at_ms, change.operation),
+    )
+
+
+def _need_key(operation: OperationId, key: str, at: Place) -> None:
+    row = one(
+        at.db,
+        "SELECT id FROM remit_operation WHERE key = ? AND state IN ('dispatched', 'unknown', 'succeeded')",
+        key,
+    )
+    if row is not None:
+        raise KeyTaken("another operation holds the key", operation=row[0], instead_of=operation)
+
+
+def _consume(approval: ApprovalId, at: Place) -> None:
+    execute(
+        at.db, "UPDATE remit_approval SET state = 'consumed' WHERE id = ? AND state IN ('approved', 'answered')", (approval,)
+    )
+    if at.db.changes() == 0:
+        row = one(at.db, "SELECT state FROM remit_approval WHERE id = ?", approval)
+        if row is None:
+            raise NotFound("no such approval", code="approval.not_found", approval=approval)
+        raise Conflict(f"the approval is {row[0]}", code="approval.used", approval=approval, state=row[0])
+
+
+def _void(change: VoidApproval, at: Place) -> None:
+    execute(
+        at.db,
+        "UPDATE remit_approval SET state = ? WHERE id = ? AND state NOT IN ('consumed', 'void', 'denied')",
+        (change.state, change.approval),
+    )
+
+
+def _spend(change: Spend, at: Place) -> None:
+    execute(at.db, "INSERT INTO remit_spent (scope) VALUES (?) ON CONFLICT DO NOTHING", (change.scope,))
+    row = one(at.db, f"SELECT {', '.join(_AMOUNTS)} FROM remit_spent WHERE scope = ?", change.scope)
+    spent = dict(zip(_AMOUNTS, row or (), strict=True))
+    for budget, limit in change.limits:
+        if budget not in spent:
+            raise InputError(f"there is no amount named {budget}", code="budget.unknown")
+        grows = getattr(change.amounts, budget)
+        if grows > 0 and spent[budget] + grows > limit:
+            raise BudgetExceeded(f"the budget of {budget} is spent", code=f"budget.{budget}", budget=budget, limit=limit)
+    execute(
+        at.db,
+        f"UPDATE remit_spent SET {', '.join(f'{name} = {name} + ?' for name in _AMOUNTS)} WHERE scope = ?",
+        (*(getattr(change.amounts, name) for name in _AMOUNTS), change.scope),
+    )
+
+
+def _keep(change: KeepBlob, at: Place) -> None:
+    if hashlib.sha256(change.data).hexdigest() != change.digest:
+        raise InputError("the digest of kept bytes is their SHA-256", code="blob.digest")
+    execute(at.db, "INSERT INTO remit_blob VALUES (?, ?) ON CONFLICT DO NOTHING", (change.digest, change.data))
+
+
+def _notify(change: Notify, at: Place) -> None:
+    execute(
+        at.db,
+        "INSERT INTO remit_notice (conversation, run, call, tool, operation, outcome) VALUES (?, ?, ?, ?, ?, ?)",
+        (change.conversation, change.run, change.call, change.tool, change.operation, encode_outcome(change.outcome)),
+    )
+
+
+def _take_notice(change: TakeNotice, at: Place) -> None:
+    execute(at.db, "DELETE FROM remit_notice WHERE id = ?", (change.id,))
+    if at.db.changes() == 0:
+        raise Conflict("another message carries the notice already", code="notice.taken", notice=change.id)

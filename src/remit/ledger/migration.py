@@ -1,0 +1,173 @@
+"""The tables, as the list of steps that make them: each has a name, and is never changed once it was released.
+
+`remit_event` and `remit_payload` are the chain, everything else is rows that the events account for.
+`remit_run.checkpoint` and `remit_checkpoint` are kept free for signed heads.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MIGRATIONS"]
+
+MIGRATIONS: tuple[tuple[str, str], ...] = (
+    (
+        "runs, events, operations, approvals",
+        """
+CREATE TABLE remit_owner (id TEXT PRIMARY KEY, opened_ms INTEGER NOT NULL, batch INTEGER NOT NULL DEFAULT 0) STRICT;
+
+CREATE TABLE remit_run (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    root TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    conversation TEXT,
+    request_id TEXT,
+    request_digest TEXT,
+    status TEXT NOT NULL CHECK (status IN ('queued', 'active', 'paused', 'ended')),
+    host INTEGER NOT NULL,
+    owner TEXT,
+    epoch INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    head TEXT NOT NULL,
+    expires_ms INTEGER,
+    created_ms INTEGER NOT NULL,
+    updated_ms INTEGER NOT NULL,
+    request TEXT NOT NULL,
+    checkpoint TEXT
+) STRICT;
+CREATE UNIQUE INDEX remit_run_request ON remit_run (tenant, subject, agent, request_id) WHERE request_id IS NOT NULL;
+CREATE INDEX remit_run_status ON remit_run (status, number);
+CREATE INDEX remit_run_owner ON remit_run (owner) WHERE status = 'active';
+CREATE INDEX remit_run_tenant ON remit_run (tenant, number);
+CREATE INDEX remit_run_conversation ON remit_run (conversation, number) WHERE conversation IS NOT NULL;
+CREATE INDEX remit_run_expiry ON remit_run (expires_ms) WHERE status = 'paused' AND expires_ms IS NOT NULL;
+
+CREATE TABLE remit_event (
+    id INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    commitment BLOB NOT NULL,
+    hash BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX remit_event_place ON remit_event (run, sequence);
+CREATE TABLE remit_payload (event INTEGER PRIMARY KEY, salt BLOB NOT NULL, text TEXT NOT NULL) STRICT;
+CREATE TABLE remit_checkpoint (id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
+
+CREATE TABLE remit_operation (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    tenant TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    run TEXT NOT NULL,
+    root TEXT NOT NULL,
+    call TEXT NOT NULL,
+    conversation TEXT,
+    tool TEXT NOT NULL,
+    contract TEXT NOT NULL,
+    once_per TEXT NOT NULL,
+    key TEXT NOT NULL,
+    recovery TEXT NOT NULL,
+    atomic INTEGER NOT NULL,
+    window_s REAL,
+    attempts INTEGER NOT NULL,
+    settle_s REAL NOT NULL,
+    timeout_s REAL NOT NULL,
+    arguments TEXT NOT NULL,
+    arguments_digest TEXT NOT NULL,
+    author TEXT,
+    state TEXT NOT NULL CHECK (
+        state IN ('awaiting_approval', 'dispatched', 'unknown', 'succeeded', 'failed', 'closed')
+    ),
+    closed TEXT,
+    attempt INTEGER NOT NULL,
+    owner TEXT,
+    approval TEXT,
+    first_dispatched_ms INTEGER,
+    not_after_ms INTEGER,
+    outcome TEXT,
+    settled_by TEXT,
+    evidence TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    updated_ms INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX remit_operation_key ON remit_operation (key) WHERE state IN ('dispatched', 'unknown', 'succeeded');
+CREATE INDEX remit_operation_run ON remit_operation (run, number);
+CREATE INDEX remit_operation_conversation ON remit_operation (conversation, number) WHERE conversation IS NOT NULL;
+CREATE INDEX remit_operation_state ON remit_operation (state, number);
+
+CREATE TABLE remit_approval (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL CHECK (kind IN ('approval', 'question')),
+    tenant TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    run TEXT NOT NULL,
+    call TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    contract TEXT NOT NULL,
+    arguments TEXT NOT NULL,
+    arguments_digest TEXT NOT NULL,
+    shown TEXT NOT NULL,
+    preview TEXT NOT NULL,
+    reasons TEXT NOT NULL,
+    label TEXT NOT NULL,
+    policy TEXT NOT NULL,
+    operation TEXT,
+    author TEXT,
+    scope TEXT NOT NULL,
+    two_person INTEGER NOT NULL,
+    expires_ms INTEGER,
+    state TEXT NOT NULL CHECK (
+        state IN ('pending', 'approved', 'denied', 'answered', 'expired', 'void', 'consumed')
+    ),
+    decided_by TEXT,
+    decided_ms INTEGER,
+    reason TEXT NOT NULL,
+    edited TEXT,
+    answer TEXT,
+    created_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX remit_approval_run ON remit_approval (run, number);
+CREATE INDEX remit_approval_state ON remit_approval (state, number);
+
+CREATE TABLE remit_conversation (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    holder TEXT,
+    last TEXT,
+    label TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE remit_inbox (id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, text TEXT NOT NULL) STRICT;
+CREATE INDEX remit_inbox_run ON remit_inbox (run, id);
+
+CREATE TABLE remit_notice (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    conversation TEXT NOT NULL,
+    run TEXT NOT NULL,
+    call TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    operation TEXT,
+    outcome TEXT NOT NULL
+) STRICT;
+CREATE INDEX remit_notice_conversation ON remit_notice (conversation, id);
+
+CREATE TABLE remit_spent (
+    scope TEXT PRIMARY KEY,
+    turns INTEGER NOT NULL DEFAULT 0,
+    calls INTEGER NOT NULL DEFAULT 0,
+    tokens INTEGER NOT NULL DEFAULT 0,
+    usd_micros INTEGER NOT NULL DEFAULT 0,
+    approvals INTEGER NOT NULL DEFAULT 0,
+    active_ms INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE remit_blob (digest TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;
+""",
+    ),
+)

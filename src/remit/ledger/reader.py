@@ -1,0 +1,220 @@
+"""What the ledger is asked: queries, each by an index.
+
+Knows the tables and the order that each question promises; writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import apsw
+
+from remit.errors import LedgerError, NotFound
+from remit.ledger.row import (
+    APPROVAL,
+    CONVERSATION,
+    INBOX,
+    NOTICE,
+    OPERATION,
+    RUN,
+    RUN_COLUMNS,
+    approval_of,
+    conversation_of,
+    delivered_of,
+    notice_of,
+    operation_of,
+    run_of,
+)
+from remit.ledger.sql import Row, one, rows
+from remit.types.approval import Approval
+from remit.types.budget import Spent
+from remit.types.codec import decode_event
+from remit.types.event import Recorded
+from remit.types.ident import ApprovalId, ConversationId, Digest, OperationId, OwnerId, RunId
+from remit.types.ledger import Conversation, Delivered, Notice
+from remit.types.operation import Operation
+from remit.types.run import RunRow
+
+__all__ = [
+    "approval",
+    "approvals",
+    "blob",
+    "claimable",
+    "conversation",
+    "find_request",
+    "held",
+    "inbox",
+    "inbox_after",
+    "notices",
+    "operation",
+    "operations",
+    "read",
+    "request",
+    "run",
+    "runs",
+    "spent",
+    "transcript",
+]
+
+_EVENTS = "SELECT e.run, e.sequence, e.at_ms, e.kind, p.text FROM remit_event e LEFT JOIN remit_payload p ON p.event = e.id"
+
+Filters = Mapping[str, str | Sequence[str] | None]
+"""Column -> the value, or values, that it must have; None asks nothing."""
+
+
+def run(db: apsw.Connection, id: RunId) -> RunRow | None:
+    """A run's row."""
+    row = one(db, f"{RUN} WHERE id = ?", id)
+    return run_of(row) if row else None
+
+
+def request(db: apsw.Connection, id: RunId) -> str:
+    """What the run was created with."""
+    row = one(db, "SELECT request FROM remit_run WHERE id = ?", id)
+    if row is None:
+        raise NotFound("no such run", code="run.not_found", run=id)
+    return row[0]
+
+
+def find_request(db: apsw.Connection, place: tuple[str, str, str, str]) -> RunRow | None:
+    """The run of (tenant, subject, agent, request id)."""
+    row = one(db, f"{RUN} WHERE tenant = ? AND subject = ? AND agent = ? AND request_id = ?", *place)
+    return run_of(row) if row else None
+
+
+def runs(db: apsw.Connection, filters: Filters, limit: int) -> list[RunRow]:
+    """Newest first; where only queued ones are asked for, oldest first."""
+    order = "ASC" if filters.get("status") == ("queued",) else "DESC"
+    return [run_of(row) for row in _select(db, RUN, filters, f"ORDER BY number {order}", limit)]
+
+
+def claimable(db: apsw.Connection, agents: Sequence[str], *, now_ms: int, alive: Callable[[OwnerId], bool]) -> list[RunRow]:
+    """Runs that somebody should take up now, oldest first."""
+    ready = [row for owner in _gone(db, alive) for row in rows(db, _DROPPED, (owner,))]
+    ready += [*rows(db, _EXPIRED, (now_ms,)), *rows(db, _TOLD), *rows(db, _QUEUED)]
+    found = {row[0]: run_of(row[1:]) for row in ready}
+    return [row for _, row in sorted(found.items()) if row.agent in agents and (row.owner is None or not alive(row.owner))]
+
+
+def read(db: apsw.Connection, run: RunId, after: int, limit: int | None) -> list[Recorded]:
+    """A run's events, in order."""
+    found = rows(
+        db,
+        f"{_EVENTS} WHERE e.run = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?",
+        (run, after, -1 if limit is None else limit),
+    )
+    return [_recorded(row) for row in found]
+
+
+def transcript(db: apsw.Connection, conversation: ConversationId) -> list[Recorded]:
+    """What was said in a conversation, over all its runs."""
+    found = rows(db, _TRANSCRIPT, (conversation,))
+    return [_recorded(row) for row in found]
+
+
+def conversation(db: apsw.Connection, id: ConversationId) -> Conversation | None:
+    """A conversation's row."""
+    row = one(db, f"{CONVERSATION} WHERE id = ?", id)
+    return conversation_of(row) if row else None
+
+
+def notices(db: apsw.Connection, conversation: ConversationId) -> list[Notice]:
+    """What no message carries yet, oldest first."""
+    return [notice_of(row) for row in rows(db, f"{NOTICE} WHERE conversation = ? ORDER BY id", (conversation,))]
+
+
+def operation(db: apsw.Connection, id: OperationId) -> Operation | None:
+    """An operation's row."""
+    row = one(db, f"{OPERATION} WHERE id = ?", id)
+    return operation_of(row) if row else None
+
+
+def held(db: apsw.Connection, key: Digest) -> Operation | None:
+    """Who holds the key."""
+    row = one(db, f"{OPERATION} WHERE key = ? AND state IN ('dispatched', 'unknown', 'succeeded')", key)
+    return operation_of(row) if row else None
+
+
+def operations(db: apsw.Connection, filters: Filters, limit: int) -> list[Operation]:
+    """Oldest first."""
+    return [operation_of(row) for row in _select(db, OPERATION, filters, "ORDER BY number", limit)]
+
+
+def approval(db: apsw.Connection, id: ApprovalId) -> Approval | None:
+    """An approval's row."""
+    row = one(db, f"{APPROVAL} WHERE id = ?", id)
+    return approval_of(row) if row else None
+
+
+def approvals(db: apsw.Connection, filters: Filters, limit: int) -> list[Approval]:
+    """Oldest first."""
+    return [approval_of(row) for row in _select(db, APPROVAL, filters, "ORDER BY number", limit)]
+
+
+def inbox(db: apsw.Connection, run: RunId) -> list[Delivered]:
+    """What nobody has journaled yet."""
+    return [delivered_of(row) for row in rows(db, f"{INBOX} WHERE run = ? ORDER BY id", (run,))]
+
+
+def inbox_after(db: apsw.Connection, run: RunId, after: int) -> bool:
+    """Whether the inbox holds an id greater than `after`."""
+    return one(db, "SELECT 1 FROM remit_inbox WHERE run = ? AND id > ? LIMIT 1", run, after) is not None
+
+
+def spent(db: apsw.Connection, scope: str) -> Spent:
+    """What has been spent in a scope."""
+    row = one(db, "SELECT turns, calls, tokens, usd_micros, approvals, active_ms FROM remit_spent WHERE scope = ?", scope)
+    if row is None:
+        return Spent()
+    turns, calls, tokens, usd_micros, approvals, active_ms = row
+    return Spent(turns=turns, calls=calls, tokens=tokens, usd_micros=usd_micros, approvals=approvals, active_ms=active_ms)
+
+
+def blob(db: apsw.Connection, digest: Digest) -> bytes:
+    """Bytes by their digest."""
+    row = one(db, "SELECT data FROM remit_blob WHERE digest = ?", digest)
+    if row is None:
+        raise NotFound("no such bytes", code="blob.not_found", digest=digest)
+    return row[0]
+
+
+def _gone(db: apsw.Connection, alive: Callable[[OwnerId], bool]) -> list[OwnerId | None]:
+    """Owners of active runs that live no more; None is no owner."""
+    return [owner for (owner,) in rows(db, _OWNERS) if owner is None or not alive(owner)]
+
+
+def _select(db: apsw.Connection, sql: str, filters: Filters, order: str, limit: int) -> list[Row]:
+    terms: list[str] = []
+    values: list[str | int] = []
+    for column, wanted in filters.items():
+        if wanted is None:
+            continue
+        several = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+        terms.append(f"{column} IN ({', '.join('?' * len(several))})" if len(several) != 1 else f"{column} = ?")
+        values += several
+    where = f" WHERE {' AND '.join(terms)}" if terms else ""
+    return list(rows(db, f"{sql}{where} {order} LIMIT ?", (*values, limit)))
+
+
+def _recorded(row: Row) -> Recorded:
+    run, sequence, at_ms, kind, text = row
+    if text is None:
+        raise LedgerError(f"event {sequence} of run {run} has lost its payload", code="ledger.unreadable", retryable=False)
+    return Recorded(RunId(run), sequence, at_ms, decode_event(kind, text))
+
+
+_NUMBERED = f"SELECT r.number, {', '.join(f'r.{name}' for name in RUN_COLUMNS)} FROM"
+_OWNERS = "SELECT DISTINCT owner FROM remit_run INDEXED BY remit_run_owner WHERE status = 'active'"
+_DROPPED = f"{_NUMBERED} remit_run r INDEXED BY remit_run_owner WHERE r.status = 'active' AND r.owner IS ?"
+_EXPIRED = f"""{_NUMBERED} remit_run r INDEXED BY remit_run_expiry
+    WHERE r.status = 'paused' AND r.expires_ms IS NOT NULL AND r.expires_ms <= ?"""
+_TOLD = f"""{_NUMBERED} (SELECT DISTINCT run FROM remit_inbox) i CROSS JOIN remit_run r
+    WHERE r.id = i.run AND r.status IN ('paused', 'ended')"""
+_QUEUED = f"""{_NUMBERED} remit_run r WHERE r.status = 'queued'
+    AND NOT EXISTS (SELECT 1 FROM remit_conversation c WHERE c.id = r.conversation AND c.holder <> r.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM remit_run e WHERE e.conversation = r.conversation AND e.status = 'queued' AND e.number < r.number
+    )"""
+_TRANSCRIPT = f"""{_EVENTS} JOIN remit_run r ON r.id = e.run
+    WHERE r.conversation = ? AND e.kind IN ('message.appended', 'model.replied', 'results.appended')
+    ORDER BY r.number, e.sequence"""

@@ -1,0 +1,113 @@
+"""Rows as our nouns, and our nouns as rows.
+
+Knows the columns; not when they change. Invariant: what is written comes back equal.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import apsw
+
+from remit.ledger.sql import Row, execute
+from remit.types.approval import Approval
+from remit.types.codec import decode_delivery, decode_label, decode_outcome
+from remit.types.ident import RunId
+from remit.types.ledger import Conversation, Delivered, Notice, Notify
+from remit.types.operation import Operation
+from remit.types.run import RunRow
+
+__all__ = [
+    "APPROVAL",
+    "CONVERSATION",
+    "INBOX",
+    "NOTICE",
+    "OPERATION",
+    "RUN",
+    "RUN_COLUMNS",
+    "approval_of",
+    "conversation_of",
+    "delivered_of",
+    "texts",
+    "insert",
+    "notice_of",
+    "operation_of",
+    "run_of",
+]
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+RUN_COLUMNS, _OPERATION, _APPROVAL = _names(RunRow), _names(Operation), _names(Approval)
+RUN = f"SELECT {', '.join(RUN_COLUMNS)} FROM remit_run"
+OPERATION = f"SELECT {', '.join(_OPERATION)} FROM remit_operation"
+APPROVAL = f"SELECT {', '.join(_APPROVAL)} FROM remit_approval"
+CONVERSATION = "SELECT id, tenant, subject, agent, holder, last, label FROM remit_conversation"
+INBOX = "SELECT id, run, text FROM remit_inbox"
+NOTICE = "SELECT id, conversation, run, call, tool, operation, outcome FROM remit_notice"
+
+
+def insert(db: apsw.Connection, table: str, noun: Operation | Approval | RunRow, **other: object) -> None:
+    """A new row with all fields of the noun, and `other` in place of some or beside them."""
+    values: dict[str, Any] = {name: _plain(getattr(noun, name)) for name in _names(type(noun))} | other
+    marks = ", ".join("?" * len(values))
+    execute(db, f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))
+
+
+def run_of(row: Row) -> RunRow:
+    """The run in a row of `RUN`."""
+    values = dict(zip(RUN_COLUMNS, row, strict=True))
+    values["host"] = bool(values["host"])
+    return RunRow(**values)
+
+
+def operation_of(row: Row) -> Operation:
+    """The operation in a row of `OPERATION`."""
+    values = dict(zip(_OPERATION, row, strict=True))
+    values["atomic"] = bool(values["atomic"])
+    values["evidence"] = tuple(json.loads(values["evidence"]))
+    return Operation(**values)
+
+
+def approval_of(row: Row) -> Approval:
+    """The approval in a row of `APPROVAL`."""
+    values = dict(zip(_APPROVAL, row, strict=True))
+    values["two_person"] = bool(values["two_person"])
+    values["reasons"] = tuple(json.loads(values["reasons"]))
+    return Approval(**values)
+
+
+def conversation_of(row: Row) -> Conversation:
+    """The conversation in a row of `CONVERSATION`."""
+    name, tenant, subject, agent, holder, last, label = row
+    return Conversation(
+        id=name, tenant=tenant, subject=subject, agent=agent, holder=holder, last=last, label=decode_label(label)
+    )
+
+
+def delivered_of(row: Row) -> Delivered:
+    """The delivery in a row of `INBOX`."""
+    number, run, text = row
+    return Delivered(number, RunId(run), decode_delivery(text))
+
+
+def notice_of(row: Row) -> Notice:
+    """The notice in a row of `NOTICE`."""
+    number, conversation, run, call, tool, operation, outcome = row
+    return Notice(
+        number,
+        Notify(conversation=conversation, run=run, call=call, tool=tool, operation=operation, outcome=decode_outcome(outcome)),
+    )
+
+
+def texts(values: tuple[str, ...]) -> str:
+    """A list of texts as one."""
+    return json.dumps(values)
+
+
+def _plain(value: object) -> object:
+    return json.dumps(value) if isinstance(value, tuple) else value

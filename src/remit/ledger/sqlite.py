@@ -1,0 +1,226 @@
+"""A ledger in an SQLite file on a local disk, for any number of processes.
+
+Knows the file, its connections and this owner's lock. Writes go through one thread; reads are short
+and indexed (about twenty microseconds each), so they run in the caller's thread on a connection of
+their own, where a hand-over to another thread would cost more than the read. Invariant: while the
+lock is held, the runs that name this owner are ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from remit import ambient
+from remit.errors import LedgerError, RemitError
+from remit.ledger import lock, post
+from remit.ledger.facade import StoreLedger
+from remit.ledger.schema import connect, migrate, translate
+from remit.ledger.sql import execute, foreign_writes, one, rows
+from remit.ledger.transaction import Transaction, Work
+from remit.ledger.verify import verify
+from remit.ledger.watch import Poller, Watch
+from remit.ledger.writer import Writer
+from remit.types.ident import OwnerId, RunId
+from remit.types.ledger import LateReport
+
+__all__ = ["SqliteLedger"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("remit.ledger")
+
+
+class _Opened:
+    """What an open ledger holds, from its lock to its threads."""
+
+    def __init__(self, path: Path, now_ms: int) -> None:
+        self.pid = os.getpid()
+        self.locks = lock.lock_directory(path)
+        self.reader = connect(path, create=True)
+        self.reading = threading.Lock()
+        self.lock: lock.FileLock | None = None
+        try:
+            migrate(self.reader, now_ms)
+            self.owner, self.lock = self._enter(now_ms)
+            lock.sweep(self.locks)
+        except BaseException:
+            self.leave()
+            raise
+        self.watch = Watch()
+        self.seen = foreign_writes(self.reader)
+        self.poller: Poller | None = None
+        self.writer = Writer(partial(connect, path), owner=self.owner, alive=self.alive, told=self.watch.tell)
+
+    def alive(self, owner: OwnerId) -> bool:
+        return lock.file_alive(self.locks, owner)
+
+    def look(self) -> None:
+        """See whether another connection wrote, and tell who waits."""
+        with self.reading:
+            version = foreign_writes(self.reader)
+            if version == self.seen:
+                return
+            self.seen = version
+            told = [RunId(run) for (run,) in rows(self.reader, "SELECT DISTINCT run FROM remit_inbox")]
+        self.watch.tell(told)
+
+    def close(self) -> None:
+        """Write what is queued, end the threads, let go. Blocks."""
+        self.writer.close()
+        self.watch.close()
+        if self.poller is not None:
+            self.poller.close()
+        self.leave()
+
+    def leave(self) -> None:
+        self.reader.close()
+        if self.lock is not None:
+            self.lock.release()
+
+    def _enter(self, now_ms: int) -> tuple[OwnerId, lock.FileLock]:
+        """A name that no owner of this file ever had, and its lock."""
+        while True:
+            owner = OwnerId(ambient.new_id("owner"))
+            if one(self.reader, "SELECT 1 FROM remit_owner WHERE id = ?", owner):
+                continue
+            try:
+                held = lock.FileLock(self.locks, owner)
+            except FileExistsError:
+                continue
+            execute(self.reader, "INSERT INTO remit_owner (id, opened_ms) VALUES (?, ?)", (owner, now_ms))
+            return owner, held
+
+
+class SqliteLedger(StoreLedger):
+    """A ledger in the file `path`, which is made if it does not exist (its directory must).
+
+    A process may open the same file several times; each is an owner of its own. Not usable in a
+    forked child: open another there.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).resolve()  # the locks are beside the file itself, whatever it is called
+        self._opened: _Opened | None = None
+
+    @property
+    def durable(self) -> bool:
+        """True: what is committed is on the disk."""
+        return True
+
+    @property
+    def owner(self) -> OwnerId:
+        """This ledger's name in the file, while it is open."""
+        return self._now().owner
+
+    @property
+    def commits(self) -> int:
+        """How many transactions this ledger has brought to the disk since it was opened."""
+        return self._now().writer.commits
+
+    async def open(self) -> None:
+        """Make or migrate the file and take this owner's lock. Opening an open ledger does nothing.
+
+        Raises:
+            LedgerError: the file cannot be used; the message says why and what to do (`ledger.newer`,
+                `ledger.foreign`, `ledger.corrupt`, `ledger.full`, `ledger.unavailable`).
+        """
+        if self._opened is None:
+            self._opened = await asyncio.to_thread(self._enter, ambient.now_ms())
+
+    async def aclose(self) -> None:
+        """Write what is queued, then let go of the file and the lock. Runs that are not done stay as they are."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await asyncio.to_thread(opened.close)
+
+    def abandon(self) -> None:
+        """Let go of the lock as a crash would, without any clean-up: for tests."""
+        held = self._now().lock
+        if held is not None:
+            held.drop()
+
+    def post_late(self, run: RunId, report: LateReport) -> None:
+        """`post`, from any thread and without waiting; never raises. What cannot be written is logged."""
+        what = f"a late report of operation {report.operation}"
+        opened = self._opened
+        ours = opened is not None and opened.pid == os.getpid()
+        if opened and ours and opened.writer.write_late(lambda tx: post.post(tx, run, report), what=what):
+            return
+        try:
+            self._post_closed(run, report)
+        except (RemitError, apsw.Error, OSError, ValueError, TypeError) as error:
+            _log.error("%s could not be written: %s", what, error)
+
+    async def verify(self, run: RunId | None = None) -> list[str]:
+        """See `remit.ledger.verify`; in a thread, on a connection of its own."""
+        self._now()
+        return await asyncio.to_thread(self._verify, run)
+
+    def _verify(self, run: RunId | None) -> list[str]:
+        db = connect(self.path)
+        try:
+            return verify(db, run)
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+        finally:
+            db.close()
+
+    def _enter(self, now_ms: int) -> _Opened:
+        try:
+            return _Opened(self.path, now_ms)
+        except (apsw.Error, OSError) as error:
+            raise translate(error, self.path) from error
+
+    def _now(self) -> _Opened:
+        opened = self._opened
+        if opened is None:
+            raise LedgerError("the ledger is not open; open it first", code="ledger.closed")
+        if opened.pid != os.getpid():
+            raise LedgerError("a forked process cannot use its parent's ledger; open another", code="ledger.forked")
+        return opened
+
+    def _post_closed(self, run: RunId, report: LateReport) -> None:
+        """Through a connection of its own: the process goes on after the ledger was closed."""
+        db = connect(self.path)
+        try:
+            tx = Transaction(db, OwnerId(""), lambda _: False)
+            execute(db, "BEGIN IMMEDIATE")
+            post.post(tx, run, report)
+            execute(db, "COMMIT")
+        finally:
+            db.close()
+
+    async def _write(self, work: Work[T]) -> T:
+        return await self._now().writer.write(work)
+
+    def _read(self, query: Callable[[apsw.Connection], T]) -> T:
+        opened = self._now()
+        try:
+            with opened.reading:
+                return query(opened.reader)
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+
+    def _alive(self, owner: OwnerId) -> bool:
+        return self._now().alive(owner)
+
+    def _look(self) -> None:
+        try:
+            self._now().look()
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+
+    def _watch(self) -> Watch:
+        opened = self._now()
+        if opened.poller is None:
+            opened.poller = Poller(opened.watch, opened.look)
+        return opened.watch

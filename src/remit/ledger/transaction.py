@@ -1,0 +1,78 @@
+"""What runs inside a write transaction, and how several share one commit without sharing errors.
+
+Knows savepoints; not what is written. Invariant: a piece of work either leaves all of its writes in
+the transaction and a value, or none and its own error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import apsw
+
+from remit.errors import InputError, RemitError
+from remit.ledger.schema import translate
+from remit.ledger.sql import execute
+from remit.types.ident import OwnerId, RunId
+
+__all__ = ["Answer", "Transaction", "Work", "run_together"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Transaction:
+    """An open write transaction, on behalf of one owner. `posted` collects the runs whose inbox grew."""
+
+    db: apsw.Connection
+    owner: OwnerId
+    alive: Callable[[OwnerId], bool]
+    posted: set[RunId] = field(default_factory=set[RunId])
+
+
+Work = Callable[[Transaction], T]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one piece of work came to: a value, or its own error."""
+
+    value: object = None
+    error: Exception | None = None
+
+
+def run_together(tx: Transaction, works: Sequence[Work[object]]) -> list[Answer]:
+    """Do each in a savepoint of its own, inside the transaction that is open.
+
+    Raises:
+        apsw.Error: the transaction as a whole is gone.
+    """
+    return [_isolated(tx, work) for work in works]
+
+
+def _isolated(tx: Transaction, work: Work[object]) -> Answer:
+    execute(tx.db, "SAVEPOINT work")
+    try:
+        value = work(tx)
+    except (RemitError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        _undo(tx)
+        return Answer(error=_readable(error))
+    except apsw.Error as error:
+        if not tx.db.in_transaction:
+            raise
+        _undo(tx)
+        return Answer(error=translate(error))
+    execute(tx.db, "RELEASE work")
+    return Answer(value)
+
+
+def _undo(tx: Transaction) -> None:
+    execute(tx.db, "ROLLBACK TO work; RELEASE work")
+
+
+def _readable(error: Exception) -> Exception:
+    if isinstance(error, UnicodeEncodeError):  # its message holds the text
+        return InputError("a text holds a lone surrogate, which no database keeps; escape it first", code="text.surrogate")
+    return error

@@ -1,0 +1,159 @@
+"""The audit: whether the chain is whole, and whether rows say what the events say.
+
+Reads only. What it finds without help: an event or payload altered, removed or put elsewhere; a
+run's row, an operation or an approval that does not match its events; bytes that do not match their
+digest. What it cannot find without a head that was exported earlier: the last events of a run cut
+off together with all that they changed, and a chain computed anew by somebody who may write the
+file. Inboxes, notices and amounts spent are not covered by the chain.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import apsw
+
+from remit.errors import LedgerError
+from remit.ledger.account import Account, faults_of_approval, faults_of_operation
+from remit.ledger.chain import commitment_of, first_link, link
+from remit.ledger.row import APPROVAL, INBOX, OPERATION, RUN, approval_of, delivered_of, operation_of, run_of
+from remit.ledger.sql import Row, rows
+from remit.types.codec import decode_event
+from remit.types.event import Event, RunEnded, RunStarted
+from remit.types.ident import RunId
+from remit.types.ledger import Decision
+from remit.types.run import RunRow
+
+__all__ = ["verify"]
+
+T = TypeVar("T")
+
+_LINKS = (
+    "SELECT e.id, e.sequence, e.kind, e.at_ms, e.commitment, e.hash, p.salt, p.text"
+    " FROM remit_event e LEFT JOIN remit_payload p ON p.event = e.id WHERE e.run = ? ORDER BY e.sequence"
+)
+_ORPHANS = "SELECT DISTINCT run FROM remit_event WHERE run NOT IN (SELECT id FROM remit_run) ORDER BY run"
+_ELSEWHERE = (
+    "SELECT e.id, e.kind, p.text FROM remit_event e JOIN remit_payload p ON p.event = e.id"
+    " WHERE e.run <> ? AND e.kind = 'operation.moved' ORDER BY e.id"
+)
+
+
+def verify(db: apsw.Connection, run: RunId | None = None) -> list[str]:
+    """What is wrong, each named with its place; empty if nothing is. One run, or everything."""
+    account = Account()
+    faults: list[str] = []
+    with db:  # one snapshot
+        found = [run_of(row) for row in _of(db, RUN, "id", run)]
+        for row in found:
+            faults += _run(db, row, account)
+        if run is None:
+            faults += _strays(db)
+        elif not found:
+            faults.append(f"run {run}: there is no such run")
+        faults += _rows(db, run, account)
+    return faults
+
+
+def _run(db: apsw.Connection, row: RunRow, account: Account) -> list[str]:
+    faults: list[str] = []
+    sequence, head, before_ms = 0, first_link(row.id), 0
+    started: RunStarted | None = None
+    ended = False
+    for number, place, kind, at_ms, commitment, stored, salt, text in rows(db, _LINKS, (row.id,)):
+        where = f"run {row.id}, event {place}"
+        if place != sequence + 1:
+            faults.append(f"run {row.id}: event {sequence + 1} is missing")
+        if stored != link(head, run=row.id, sequence=place, kind=kind, at_ms=at_ms, commitment=commitment):
+            faults.append(f"{where}: does not follow from the event before it (altered, removed or reordered)")
+        if at_ms < before_ms:
+            faults.append(f"{where}: happened before the event before it")
+        sequence, head, before_ms = place, stored, at_ms
+        event = _payload(where, (kind, commitment, salt, text), faults)
+        if event is not None:
+            account.add(number, event)
+            started = event if isinstance(event, RunStarted) else started
+            ended = ended or isinstance(event, RunEnded)
+    if (row.sequence, row.head) != (sequence, head.hex() if sequence else ""):
+        faults.append(f"run {row.id}: its row stands at event {row.sequence}, the chain at {sequence} or under another hash")
+    return [*faults, *_standing(row, started, ended)]
+
+
+def _payload(where: str, link: Row, faults: list[str]) -> Event | None:
+    kind, commitment, salt, text = link
+    if text is None:
+        faults.append(f"{where}: the payload is missing")
+        return None
+    if commitment_of(salt, text) != commitment:
+        faults.append(f"{where}: the payload was altered")
+    try:
+        return decode_event(kind, text)
+    except LedgerError:
+        faults.append(f"{where}: the payload is no {kind}")
+        return None
+
+
+def _standing(row: RunRow, started: RunStarted | None, ended: bool) -> Iterable[str]:
+    if ended != (row.status == "ended"):
+        yield f"run {row.id}: its row says {row.status}, its events say {'ended' if ended else 'not ended'}"
+    if started is None:
+        return
+    names = ("agent", "tenant", "subject", "root", "conversation", "request_id")
+    for name in names:
+        if getattr(row, name) != getattr(started, name):
+            yield f"run {row.id}: its row names another {name} than its first event"
+
+
+def _strays(db: apsw.Connection) -> Iterable[str]:
+    for (run,) in rows(db, _ORPHANS):
+        yield f"run {run}: has events and no row"
+    for (event,) in rows(db, "SELECT event FROM remit_payload WHERE event NOT IN (SELECT id FROM remit_event)"):
+        yield f"payload {event}: its event is missing"
+    for digest, data in rows(db, "SELECT digest, data FROM remit_blob"):
+        if hashlib.sha256(data).hexdigest() != digest:
+            yield f"bytes {digest}: were altered"
+
+
+def _rows(db: apsw.Connection, run: RunId | None, account: Account) -> list[str]:
+    faults: list[str] = []
+    operations = _readable(_of(db, OPERATION, "run", run), operation_of, "operation", faults)
+    approvals = _readable(_of(db, APPROVAL, "run", run), approval_of, "approval", faults)
+    told = [one.delivery for one in _readable(rows(db, f"{INBOX} ORDER BY id"), delivered_of, "delivery", faults)]
+    waiting = {one.approval: one for one in told if isinstance(one, Decision)}  # decided, and not journaled yet
+    if run is not None and any(faults_of_operation(row, account) for row in operations):
+        _look_elsewhere(db, run, account)  # another run may have sent it again
+    for operation in operations:
+        faults += faults_of_operation(operation, account)
+    for approval in approvals:
+        faults += faults_of_approval(approval, account, waiting.get(approval.id))
+    known = {*(row.id for row in operations), *(row.id for row in approvals)}
+    if run is None:
+        faults += [f"operation {gone}: is in the journal and has no row" for gone in account.moves if gone not in known]
+    return faults + [f"approval {gone}: is in the journal and has no row" for gone in account.asked if gone not in known]
+
+
+def _readable(found: Iterable[Row], of: Callable[[Row], T], what: str, faults: list[str]) -> list[T]:
+    """The nouns in the rows; a row that holds none is a fault."""
+    nouns: list[T] = []
+    for row in found:
+        try:
+            nouns.append(of(row))
+        except (LedgerError, TypeError, ValueError):
+            faults.append(f"{what} {row[0]}: the row cannot be read")
+    return nouns
+
+
+def _of(db: apsw.Connection, sql: str, column: str, run: RunId | None) -> Iterable[Row]:
+    """The rows of a run, or all."""
+    if run is None:
+        return rows(db, f"{sql} ORDER BY number")
+    return rows(db, f"{sql} WHERE {column} = ? ORDER BY number", (run,))
+
+
+def _look_elsewhere(db: apsw.Connection, run: RunId, account: Account) -> None:
+    for number, kind, text in rows(db, _ELSEWHERE, (run,)):
+        with contextlib.suppress(LedgerError):  # that run's own audit names it
+            account.add(number, decode_event(kind, text), only_known=True)

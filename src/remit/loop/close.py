@@ -1,0 +1,69 @@
+"""The commits with which this process lets go of a run: its pause and its end.
+
+Knows what goes with them. Invariant: neither is written while anything of the run is still under way
+here; both free what they must in the same transaction.
+"""
+
+from __future__ import annotations
+
+import json
+
+from remit import ambient
+from remit.loop.answer import read_answer
+from remit.loop.command import End, Pause
+from remit.loop.inbox import expire, take_held
+from remit.loop.live import Live
+from remit.loop.phase import Phase
+from remit.types.event import RunEnded, Waiting
+from remit.types.ledger import Change, FreeConversation
+
+__all__ = ["end", "pause"]
+
+
+async def pause(live: Live, command: Pause) -> None:
+    """Let go until people decide, unless they have: then the run goes on."""
+    async with live.inbox:
+        await take_held(live)
+        if expire(live) or live.state.phase is not Phase.WAIT:
+            return
+        state = live.state
+        approvals = tuple(call.approval for call in state.unanswered if call.approval is not None)
+        expiries = [call.expires_ms for call in state.unanswered if call.expires_ms is not None]
+        free = _free(live) if state.closing and state.on_wait == "answer" else ()
+        ambient.reach("run.waiting")
+        await live.journal.commit(
+            Waiting(approvals=approvals, text=command.text),
+            changes=(*free, *live.limits.book(state, ambient.now_ms())),
+            status="paused",
+            release=True,
+            expires_ms=min(expiries, default=None),
+        )
+
+
+async def end(live: Live, command: End) -> None:
+    """Record the end, if it still is one."""
+    async with live.inbox:
+        state = live.state
+        if state.phase not in (Phase.STOP, Phase.ESCALATE) or state.unanswered:
+            return
+        changes = (*_free(live), *live.limits.book(state, ambient.now_ms()))
+        ambient.reach("run.ended")
+        await live.journal.commit(_ended(live, command), changes=changes, status="ended", release=True)
+
+
+def _ended(live: Live, command: End) -> RunEnded:
+    state, finished = live.state, command.how == "finished"
+    return RunEnded(
+        how=command.how,
+        reason=command.reason,
+        answer=json.dumps(read_answer(live)[0]) if finished else None,
+        text=state.so_far,
+        verified=finished and not state.open_operations,
+        open_operations=state.open_operations,
+        explanation=command.explanation,
+    )
+
+
+def _free(live: Live) -> tuple[Change, ...]:
+    conversation = live.started.conversation
+    return () if conversation is None else (FreeConversation(conversation, live.state.label),)

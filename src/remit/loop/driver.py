@@ -1,0 +1,225 @@
+"""The driver of one run: does what the transition says, and records what came of it.
+
+Knows the model, the gate and the ledger; decides nothing that a fold would not decide again.
+Invariant: whatever it holds in memory may be lost at any moment; if the ledger fails, everything of
+the run stops and the model is told nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from remit.errors import InputError, NotFound, RemitError
+from remit.gate import Gate
+from remit.loop.answer import check_answer
+from remit.loop.ask import ask
+from remit.loop.calls import Calls
+from remit.loop.close import end, pause
+from remit.loop.command import AppendResults, Ask, Backoff, CheckAnswer, Command, Correct, Deny, End, Pause, Tell
+from remit.loop.crew import Crew
+from remit.loop.inbox import expire, settle_later, take
+from remit.loop.limits import Limits
+from remit.loop.live import Live
+from remit.loop.opening import open_run
+from remit.loop.phase import Phase
+from remit.loop.results import append_results, deny
+from remit.loop.spec import RunSpec
+from remit.loop.standing import standing_of
+from remit.loop.state import RunState
+from remit.loop.transition import fold
+from remit.types.event import Event, MessageAppended, Recorded, Resumed, RunStarted
+from remit.types.ident import RunId
+from remit.types.label import TRUSTED
+from remit.types.ledger import Change, Create, Ledger
+from remit.types.part import Text
+from remit.types.principal import Principal
+from remit.types.run import RunRow, Standing, Submitted
+
+__all__ = ["Driver"]
+
+_WATCH_S = 30.0
+
+
+class Driver:
+    """Drives one run in this process, from its first commit or from where its journal ends.
+
+    Args:
+        spec: the agent of now.
+        gate: where every effect passes.
+        principal: who asks, with the scopes of now.
+        history: events of the conversation's earlier runs, as `Ledger.transcript` gives them.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        gate: Gate,
+        ledger: Ledger,
+        *,
+        run: RunId,
+        principal: Principal,
+        history: Sequence[Recorded] = (),
+    ) -> None:
+        self._spec = spec
+        self._gate = gate
+        self._ledger = ledger
+        self._run = run
+        self._principal = principal
+        self._history = history
+        self._live: Live | None = None
+        self._asking: asyncio.Task[object] | None = None
+        self._driving: asyncio.Task[object] | None = None
+        self._abandoned = False
+
+    @property
+    def state(self) -> RunState:
+        """Where the run is."""
+        return self._here.state
+
+    @property
+    def _here(self) -> Live:
+        if self._live is None:
+            raise InputError("the driver has no run yet; begin or take_up first", code="driver.idle")
+        return self._live
+
+    async def begin(self, events: Sequence[Event], *, changes: Sequence[Change] = (), create: Create | None = None) -> None:
+        """Commit the first events of a run together with its first request.
+
+        Args:
+            events: `RunStarted`, then all that goes before the first request.
+            create: makes the run; None claims its row, which has no events yet.
+
+        Raises:
+            InputError: there is a usd budget, and the model's price is unknown.
+            Conflict, RunOwned: as the ledger says. In each case nothing is recorded.
+        """
+        live = await self._make(events)
+        await open_run(live, events, changes=changes, create=create)
+        self._live = live
+
+    async def take_up(self, row: RunRow, recorded: Sequence[Recorded], resumed: Resumed) -> None:
+        """Claim a run that nobody alive owns, where its journal ends. Of an ended run only the inbox is journaled.
+
+        Raises:
+            RunOwned: somebody alive owns it.
+        """
+        live = await self._make([one.event for one in recorded])
+        state = fold(recorded, max_attempts=self._spec.max_attempts)
+        live.take_over(state, recorded, epoch=row.epoch)
+        self._live = live
+        if state.ended is not None:
+            await settle_later(live)
+            return
+        await live.journal.commit(resumed, claim=True, status="active")
+        await take(live)
+        expire(live)
+
+    async def _make(self, events: Sequence[Event]) -> Live:
+        started = next((event for event in events if isinstance(event, RunStarted)), None)
+        if started is None:
+            raise NotFound(f"run {self._run} has no beginning", code="run.no_events")
+        if self._spec.model.wire.protocol != started.protocol:
+            message = f"run {self._run} speaks {started.protocol}; the agent's model now speaks another protocol"
+            raise InputError(message, code="model.protocol", run=self._run)
+        return Live(
+            self._spec,
+            self._gate,
+            self._ledger,
+            run=self._run,
+            principal=self._principal,
+            started=started,
+            limits=await Limits.of(started, self._ledger),
+            history=self._history,
+        )
+
+    async def drive(self) -> Standing:
+        """Go on until the run has ended, or only people can move it; then it is not owned any more.
+
+        Raises:
+            LedgerError, RunOwned: what happened here could not be recorded; nothing of the run goes on here.
+        """
+        live = self._here
+        if self._abandoned:
+            raise asyncio.CancelledError
+        crew = Crew(live.wake)
+        calls = Calls(live, crew)
+        self._driving = asyncio.current_task()
+        crew.watch(self._watch(live))
+        try:
+            while not _let_go(live.state):
+                await self._step(live, crew, calls)
+        finally:
+            self._driving = None
+            await crew.leave()
+        return await self._standing(live)
+
+    async def _standing(self, live: Live) -> Standing:
+        rows = await self._ledger.approvals(run=self._run, state=("pending",)) if live.state.paused else []
+        standing = standing_of(live.state, approvals=rows, durable=self._ledger.durable)
+        if isinstance(standing, Submitted):
+            raise AssertionError("a run that was let go is paused or ended")
+        return standing
+
+    async def abandon(self) -> None:
+        """Leave the run as a crash would: nothing more is recorded, and `drive` ends with `CancelledError`."""
+        self._abandoned = True
+        driving = self._driving
+        if driving is not None:
+            driving.cancel()
+            await asyncio.wait({driving})
+
+    async def _step(self, live: Live, crew: Crew, calls: Calls) -> None:
+        """Do the next thing that is asked for, or wait until something is."""
+        if crew.failure is not None:
+            raise crew.failure
+        if live.commands:
+            await self._do(live.commands.popleft(), live, crew, calls)
+            return
+        if not live.wake.is_set() and not crew.working:
+            raise RemitError(f"run {self._run} cannot go on: nothing is under way", code="run.stuck", run=self._run)
+        await live.wake.wait()
+        live.wake.clear()
+
+    async def _watch(self, live: Live) -> None:
+        """Journal what others tell the run, as it comes."""
+        while True:
+            if await self._ledger.wait_inbox(self._run, after=live.seen, timeout_s=_WATCH_S):
+                await take(live)
+                if live.state.cancelled is not None and self._asking is not None:
+                    self._asking.cancel()
+
+    async def _do(self, command: Command, live: Live, crew: Crew, calls: Calls) -> None:
+        match command:
+            case Ask() | Backoff():
+                self._asking = crew.spawn(ask(live, command))
+            case CheckAnswer():
+                crew.spawn(check_answer(live, command))
+            case Correct():
+                _correct(live, command)
+            case AppendResults():
+                await append_results(live, command)
+            case Deny():
+                deny(live, command)
+            case Pause():
+                await pause(live, command)
+            case End():
+                if self._asking is not None:
+                    self._asking.cancel()
+                await crew.settle()
+                if crew.failure is None:
+                    await end(live, command)
+            case Tell():
+                raise AssertionError("told where its event is folded")
+            case _:
+                calls.do(command)
+
+
+def _correct(live: Live, command: Correct) -> None:
+    if live.state.phase is Phase.RETURN_CORRECTION:
+        wording = live.spec.model.wire.user([Text(command.message)])
+        live.journal.note(MessageAppended(wording=wording, source="correction", label=TRUSTED))
+
+
+def _let_go(state: RunState) -> bool:
+    return state.ended is not None or state.paused

@@ -1,0 +1,85 @@
+"""What others tell the run: decisions and cancels are the loop's, all else is the gate's.
+
+Knows deliveries. Invariant: a delivery is journaled once, with its id, by the owner only; one that
+no longer concerns anything is taken all the same.
+"""
+
+from __future__ import annotations
+
+from remit import ambient
+from remit.loop.live import Live
+from remit.tool import Arguments
+from remit.types.event import ApprovalDecided, CancelRequested
+from remit.types.ident import ApprovalId
+from remit.types.ledger import CancelRun, Decision, Delivered, VoidApproval
+
+__all__ = ["expire", "settle_later", "take", "take_held"]
+
+
+async def take(live: Live) -> None:
+    """Journal what has come since the last time, if the run is still this process's."""
+    async with live.inbox:
+        if live.state.ended is None and not live.state.paused:
+            await take_held(live)
+
+
+async def take_held(live: Live) -> None:
+    """As `take`, for whoever holds the inbox already."""
+    came = False
+    for delivered in await live.ledger.inbox(live.run):
+        if delivered.id > live.seen:
+            live.seen = delivered.id
+            came = True
+            await _take_one(live, delivered)
+    if came:
+        live.scene.woken.ring()
+
+
+async def _take_one(live: Live, delivered: Delivered) -> None:
+    delivery = delivered.delivery
+    match delivery:
+        case Decision():
+            decided = _decided(live, delivery)
+            live.journal.note(*(() if decided is None else (decided,)), taken=(delivered.id,))
+        case CancelRun():
+            fresh = live.state.cancelled is None and live.state.ended is None
+            event = CancelRequested(by=delivery.by, reason=delivery.reason)
+            live.journal.note(*((event,) if fresh else ()), taken=(delivered.id,))
+        case _:
+            await live.gate.deliver(delivered, live.scene)
+
+
+def _decided(live: Live, decision: Decision) -> ApprovalDecided | None:
+    """The decision as an event, if a call still waits for it."""
+    for call in live.state.unanswered:
+        if call.approval == decision.approval and call.status == "awaiting":
+            return ApprovalDecided(
+                approval=decision.approval,
+                call=call.id,
+                verdict=decision.verdict,
+                by=decision.by,
+                reason=decision.reason,
+                edited=None if decision.edited is None else Arguments(decision.edited).digest,
+                answer=decision.answer,
+                trusted=decision.by == live.started.subject,
+            )
+    return None
+
+
+def expire(live: Live) -> bool:
+    """Take up that time has decided; whether it has."""
+    now = ambient.now_ms()
+    over = [one for one in live.state.unanswered if one.status == "awaiting" and (one.expires_ms or now + 1) <= now]
+    for call in over:
+        approval = call.approval or ApprovalId("")
+        event = ApprovalDecided(approval=approval, call=call.id, verdict="expired", by="time")
+        live.journal.note(event, changes=(VoidApproval(approval, "expired"),))
+    return bool(over)
+
+
+async def settle_later(live: Live) -> None:
+    """An ended run still takes settlements: claim it, journal its inbox, let go. Its end stays."""
+    await live.journal.commit(claim=True)
+    async with live.inbox:
+        await take_held(live)
+    await live.journal.commit(release=True)

@@ -1,0 +1,144 @@
+"""The budgets of a run and of its conversation, as the driver keeps them.
+
+Knows the ledger's scopes and how a tally counts. Invariant: what the ledger is told to be spent is
+the difference of two tallies, so the shared amounts are those that the journal adds up to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from remit.budget import Tally, budget_from_json, limits_of
+from remit.loop.state import RunState
+from remit.types.budget import Budget, Spent
+from remit.types.event import ModelRequested, Recorded, Replied, RequestFailed, RunStarted
+from remit.types.ident import Digest
+from remit.types.ledger import Ledger, Spend
+from remit.types.outcome import Refused
+
+__all__ = ["Limits"]
+
+_BEFORE_REQUEST = ("turns", "tokens", "usd_micros", "active_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds, and what was spent before this run.
+
+    Args:
+        scopes: the ledger's scopes, the run tree's first, each with its bounds.
+        before: what earlier runs of the conversation have spent.
+    """
+
+    budget: Budget
+    conversation: Budget | None
+    scopes: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    before: Spent
+
+    @classmethod
+    async def of(cls, started: RunStarted, ledger: Ledger) -> Limits:
+        """The recorded limits of a run."""
+        budget = budget_from_json(started.budget)
+        scopes = [(f"run:{started.root}", limits_of(budget))]
+        shared = None if started.conversation_budget is None else budget_from_json(started.conversation_budget)
+        before = Spent()
+        if started.conversation is not None:
+            scope = f"conversation:{started.tenant}:{started.conversation}"
+            scopes.append((scope, () if shared is None else limits_of(shared)))
+            if shared is not None:
+                before = _minus(await ledger.spent(scope), await ledger.spent(f"run:{started.root}"))
+        return cls(budget, shared, tuple(scopes), before)
+
+    @property
+    def needs_price(self) -> bool:
+        """Whether money is bounded."""
+        return self.budget.usd is not None or (self.conversation is not None and self.conversation.usd is not None)
+
+    def may_request(self, state: RunState, now_ms: int, *, tokens: int, usd_micros: int) -> str | None:
+        """None, or the reason with which the run stops before its next request. A further attempt is the same turn."""
+        for budget, tally in self._counted(state):
+            if state.attempt:
+                tally = replace(tally, turns=tally.turns - 1)
+            reason = tally.may_request(budget, now_ms=now_ms, reserve_tokens=tokens, reserve_usd_micros=usd_micros)
+            if reason is not None:
+                return reason
+        spent_ms = self.before.active_ms + state.tally.active_ms(now_ms)
+        seconds = None if self.conversation is None else self.conversation.seconds
+        return "budget.seconds" if seconds is not None and spent_ms >= seconds * 1000 else None
+
+    def admit(self, state: RunState, tool: str, digest: Digest | None, *, polls: bool) -> Refused | None:
+        """None, or why one more call of the tool is refused."""
+        for budget, tally in self._counted(state):
+            refused = tally.admit(budget, tool, digest, polls=polls)
+            if refused is not None:
+                return refused
+        return None
+
+    def may_ask(self, state: RunState) -> Refused | None:
+        """None, or why no further person is asked."""
+        for budget, tally in self._counted(state):
+            refused = tally.may_ask(budget)
+            if refused is not None:
+                return refused
+        return None
+
+    def request(self, state: RunState, event: ModelRequested, at_ms: int) -> tuple[Spend, ...]:
+        """What the commit of a request takes: its reservation within the bounds, and what is not yet booked."""
+        after = _count(state, event, at_ms)
+        reserved = Spent(
+            turns=after.turns - state.tally.turns,
+            tokens=after.tokens - state.tally.tokens,
+            usd_micros=after.usd_micros - state.tally.usd_micros,
+        )
+        bounded = [
+            Spend(scope, reserved, tuple(limit for limit in limits if limit[0] in _BEFORE_REQUEST))
+            for scope, limits in self.scopes
+        ]
+        return (*bounded, *self.book(state, at_ms))
+
+    def settle(self, state: RunState, event: Replied | RequestFailed, at_ms: int) -> tuple[Spend, ...]:
+        """From the reservation to what the request really took; what was never started is given back."""
+        after = _count(state, event, at_ms)
+        amounts = Spent(tokens=after.tokens - state.tally.tokens, usd_micros=after.usd_micros - state.tally.usd_micros)
+        return tuple(Spend(scope, amounts) for scope, _ in self.scopes) if amounts != Spent() else ()
+
+    def book(self, state: RunState, at_ms: int) -> tuple[Spend, ...]:
+        """Calls, approvals and active time since the run last told them; never refused."""
+        tally, booked = state.tally, state.booked
+        amounts = Spent(
+            calls=tally.calls - booked.calls,
+            approvals=tally.approvals - booked.approvals,
+            active_ms=tally.active_ms(at_ms) - booked.active_ms,
+        )
+        return tuple(Spend(scope, amounts) for scope, _ in self.scopes) if amounts != Spent() else ()
+
+    def _counted(self, state: RunState) -> list[tuple[Budget, Tally]]:
+        own = [(self.budget, state.tally)]
+        return own if self.conversation is None else [*own, (self.conversation, self._shared(state))]
+
+    def _shared(self, state: RunState) -> Tally:
+        """The run's tally with what the conversation had spent before it."""
+        tally, before = state.tally, self.before
+        return replace(
+            tally,
+            turns=tally.turns + before.turns,
+            calls=tally.calls + before.calls,
+            tokens=tally.tokens + before.tokens,
+            usd_micros=tally.usd_micros + before.usd_micros,
+            approvals=tally.approvals + before.approvals,
+        )
+
+
+def _count(state: RunState, event: ModelRequested | Replied | RequestFailed, at_ms: int) -> Tally:
+    return state.tally.count(Recorded(state.run, 0, at_ms, event))
+
+
+def _minus(one: Spent, other: Spent) -> Spent:
+    return Spent(
+        turns=one.turns - other.turns,
+        calls=one.calls - other.calls,
+        tokens=one.tokens - other.tokens,
+        usd_micros=one.usd_micros - other.usd_micros,
+        approvals=one.approvals - other.approvals,
+        active_ms=one.active_ms - other.active_ms,
+    )

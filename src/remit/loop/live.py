@@ -1,0 +1,132 @@
+"""A run that this process drives: its state, its pen, and what the parts of the driver share.
+
+Knows the ledger and the gate's scene, and decides nothing. Invariant: `state` is the fold of what was
+noted or committed here, in order; commands are queued in the order in which their events came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from remit.gate import Gate, Scene
+from remit.ledger import Journal
+from remit.loop.command import Command, Tell
+from remit.loop.limits import Limits
+from remit.loop.spec import RunSpec
+from remit.loop.state import RunState
+from remit.loop.transcript import transcript, wire_ids
+from remit.loop.transition import limit, transition
+from remit.types.event import CallEnded, Recorded, RunStarted
+from remit.types.ident import Digest, RunId
+from remit.types.ledger import Ledger, Notify
+from remit.types.outcome import Refused
+from remit.types.principal import Principal
+
+__all__ = ["Live"]
+
+
+class Live:
+    """What one driver works on.
+
+    Args:
+        started: the run's first event.
+        history: events of the conversation's earlier runs.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        gate: Gate,
+        ledger: Ledger,
+        *,
+        run: RunId,
+        principal: Principal,
+        started: RunStarted,
+        limits: Limits,
+        history: Sequence[Recorded] = (),
+    ) -> None:
+        self.spec = spec
+        self.gate = gate
+        self.ledger = ledger
+        self.run = run
+        self.started = started
+        self.limits = limits
+        earlier = [one for one in history if one.run != run]
+        self.said = transcript(earlier)
+        self.used_ids = wire_ids(earlier)
+        self.state = RunState(run=run, max_attempts=spec.max_attempts)
+        self.commands: deque[Command] = deque()
+        self.wake = asyncio.Event()
+        self.inbox = asyncio.Lock()
+        self.seen = 0
+        self.journal = Journal(ledger, run, self.fold)
+        self.scene = self._scene(principal)
+
+    def _scene(self, principal: Principal) -> Scene:
+        started = self.started
+        return Scene(
+            run=self.run,
+            root=started.root,
+            agent=started.agent,
+            conversation=started.conversation,
+            principal=principal,
+            journal=self.journal,
+            recorded={tool.name: tool.contract for tool in started.tools},
+            admit=self._admit,
+            may_ask=lambda: self.limits.may_ask(self.state),
+            on_wait=started.on_wait,
+        )
+
+    def _admit(self, tool: str, digest: Digest | None) -> Refused | None:
+        return self.limits.admit(self.state, tool, digest, polls=tool in self.spec.polls)
+
+    def take_over(self, state: RunState, recorded: Sequence[Recorded], *, epoch: int) -> None:
+        """Stand where the journal stands."""
+        self.state = replace(state, max_attempts=self.spec.max_attempts)
+        self.said += transcript(recorded)
+        last = recorded[-1]
+        self.journal = Journal(self.ledger, self.run, self.fold, epoch=epoch, sequence=last.sequence, last_ms=last.at_ms)
+        self.scene.journal = self.journal
+        if state.cancelled is not None:
+            self.scene.cancelled.set()
+
+    def fold(self, recorded: Recorded) -> None:
+        """Take one event of the run in: called by the journal, in order."""
+        before = self.state
+        self.state, commands = transition(before, recorded)
+        self.said += transcript((recorded,))
+        if self.spec.log is not None:
+            self.spec.log(recorded)
+        if self.state.cancelled is not None:
+            self.scene.cancelled.set()
+            if before.cancelled is None:
+                self.scene.woken.ring()
+        for command in commands:
+            if isinstance(command, Tell):
+                self._tell(recorded)
+            else:
+                self.commands.append(command)
+        self.wake.set()
+
+    def _tell(self, recorded: Recorded) -> None:
+        """A receipt became an outcome: with the same commit, the conversation's next request is to carry it."""
+        event, conversation = recorded.event, self.started.conversation
+        if isinstance(event, CallEnded) and conversation is not None:
+            notify = Notify(
+                conversation=conversation,
+                run=self.run,
+                call=event.call,
+                tool=event.tool,
+                operation=event.operation,
+                outcome=event.outcome,
+            )
+            self.journal.note(changes=(notify,))
+
+    def stop(self, reason: str) -> None:
+        """The next request does not fit: end the run instead."""
+        self.state, commands = limit(self.state, reason)
+        self.commands += commands
+        self.wake.set()

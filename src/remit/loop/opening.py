@@ -1,0 +1,65 @@
+"""The first commit of a run: what it starts with, and its first request, at once.
+
+Knows nothing that the other requests do not. Invariant: a run that is there has its first request
+reserved, or has ended without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from remit import ambient
+from remit.errors import BudgetExceeded
+from remit.loop.ask import requested, reserve, stop_reason
+from remit.loop.command import Ask
+from remit.loop.live import Live
+from remit.loop.notice import notices
+from remit.loop.transcript import transcript
+from remit.loop.transition import fold
+from remit.types.event import Event, Recorded, RunEnded
+from remit.types.ledger import Change, Create, FreeConversation
+
+__all__ = ["open_run"]
+
+
+async def open_run(
+    live: Live, events: Sequence[Event], *, changes: Sequence[Change] = (), create: Create | None = None
+) -> None:
+    """Commit `events` and the first request in one transaction.
+
+    Args:
+        create: makes the run; None claims its row, which has no events yet.
+
+    Raises:
+        InputError: there is a usd budget, and the model's price is unknown; nothing is recorded.
+        Conflict, RunOwned: as the ledger says; nothing is recorded.
+    """
+    messages, taken = await notices(live)
+    first = (*events, *messages)
+    now = ambient.now_ms()
+    imagined = [Recorded(live.run, number, now, event) for number, event in enumerate(first, start=1)]
+    state = fold(imagined)
+    said = sum(len(wording.encode("utf-8", "surrogatepass")) for wording in transcript(imagined))
+    request = requested(live, state, reserve(live, state, said), Ask(1, 1))
+    if not isinstance(request, str):
+        spends = live.limits.request(state, request, now)
+        try:
+            await live.journal.commit(
+                *first, request, changes=(*changes, *taken, *spends), create=create, claim=create is None, status="active"
+            )
+        except BudgetExceeded as error:
+            request = stop_reason(error)
+        else:
+            return
+    free: tuple[Change, ...] = ()
+    if live.started.conversation is not None:
+        free = (FreeConversation(live.started.conversation, state.label),)
+    await live.journal.commit(
+        *first,
+        RunEnded(how="stopped", reason=request),
+        changes=(*changes, *taken, *free),
+        create=create,
+        claim=create is None,
+        status="ended",
+        release=True,
+    )

@@ -1,0 +1,43 @@
+"""What the loop needs of an agent beside what its run recorded.
+
+Knows no agent. Invariant: nothing in here is read by the fold but `max_attempts`, so a journal folds
+alike under every version of the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from remit.loop.state import MAX_ATTEMPTS
+from remit.types.event import Recorded
+from remit.types.ident import Json
+from remit.types.model import Model
+
+__all__ = ["Check", "RunSpec"]
+
+Check = Callable[[str], tuple[Json, str | None]]
+"""The answer in a final text, and None; or None and what is wrong with it, for the model to read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """The agent of now, as far as the loop uses it. All else (head, tools, budgets, cap) is in `RunStarted`.
+
+    Args:
+        model: who is asked. Its wire must speak the run's recorded protocol.
+        answer: reads the final text; None takes the text itself as the answer.
+        done: true, or false, or a sentence that says what is not yet true of the outside world.
+        polls: names of tools whose repeats count only while their result stays equal.
+        max_attempts: requests for one turn, the first included.
+        log: told every event as it is folded; it must not raise. What it was told may yet be lost with the process.
+        context_tokens: size of the model's context where it is known: a request that would pass it is not sent.
+    """
+
+    model: Model
+    answer: Check | None = None
+    done: Callable[[], Awaitable[object]] | None = None
+    polls: frozenset[str] = frozenset()
+    max_attempts: int = MAX_ATTEMPTS
+    log: Callable[[Recorded], None] | None = None
+    context_tokens: int | None = None

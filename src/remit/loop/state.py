@@ -1,0 +1,162 @@
+"""What a run's events add up to.
+
+Knows no clock, store or network. Invariant: equal events give equal states; a command that was given
+is remembered here, so that it is not given twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from remit.budget import Tally
+from remit.loop.phase import CallStatus, Phase
+from remit.types.budget import Spent, Usage
+from remit.types.event import AnswerChecked, CancelRequested, RequestFailed, RunEnded, RunStarted
+from remit.types.ident import ApprovalId, CallId, Digest, OperationId, RunId
+from remit.types.label import TRUSTED, Label
+from remit.types.model import Stop
+from remit.types.operation import OperationState
+from remit.types.outcome import Outcome
+
+__all__ = ["MAX_ATTEMPTS", "CallState", "Ending", "How", "RunState"]
+
+MAX_ATTEMPTS = 4
+"""Requests for one turn, the first included."""
+
+How = Literal["finished", "stopped", "escalated", "model_refused", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallState:
+    """A proposal and what became of it.
+
+    Args:
+        label: of the context that the model saw when it proposed.
+        counted: it was considered at least once.
+        resources, key: as `CallConsidered` says; what it shares with others.
+        approval: what a person was asked last, with its expiry; `asked` until it is decided.
+        receipted: the model was told "submitted, not done".
+        result: label of its result, once it has ended.
+    """
+
+    id: CallId
+    turn: int
+    wire_id: str
+    name: str
+    arguments: str
+    label: Label
+    cut: bool = False
+    caller: str = "direct"
+    status: CallStatus = "proposed"
+    counted: bool = False
+    effect: Literal["read", "write", "ask"] | None = None
+    resources: tuple[str, ...] | None = None
+    key: Digest | None = None
+    joined: CallId | None = None
+    operation: OperationId | None = None
+    approval: ApprovalId | None = None
+    asked: bool = False
+    expires_ms: int | None = None
+    receipted: bool = False
+    outcome: Outcome | None = None
+    result: Label = TRUSTED
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the run is about to end."""
+
+    how: How
+    reason: str
+    explanation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """A run, folded.
+
+    Args:
+        commanded: the phase's own command was given.
+        label: of the context now; `asked_label` as it was when the model was last asked.
+        attempt: requests made for this turn. `requested`: the last one has no reply yet.
+        open_turn: the last reply has calls, and their answers are not on the transcript yet.
+        stop, refusal, text: of the last reply; `so_far` is the last text that was not empty.
+        calls: of this turn, and those of earlier turns that have no outcome yet.
+        known_tokens, new_bytes: size of the context at the last reply, and what was appended since.
+        booked: what the ledger was told of the tally when the run last asked, waited or ended.
+        told: the model was told once what is not yet true.
+        closing: the model has stopped and is not asked again; what people decide is still done.
+        paused: the run stands waiting, released.
+    """
+
+    run: RunId
+    max_attempts: int = MAX_ATTEMPTS
+    phase: Phase = Phase.START
+    commanded: bool = False
+    started: RunStarted | None = None
+    at_ms: int = 0
+    label: Label = TRUSTED
+    asked_label: Label = TRUSTED
+    turn: int = 0
+    attempt: int = 0
+    requested: bool = False
+    failure: RequestFailed | None = None
+    open_turn: bool = False
+    stop: Stop = "end"
+    refusal: str | None = None
+    text: str = ""
+    so_far: str = ""
+    calls: tuple[CallState, ...] = ()
+    operations: dict[OperationId, OperationState] = field(default_factory=dict[OperationId, OperationState])
+    tally: Tally = field(default_factory=Tally)
+    known_tokens: int = 0
+    new_bytes: int = 0
+    wire_ids: frozenset[str] = frozenset()
+    booked: Spent = field(default_factory=Spent)
+    checked: AnswerChecked | None = None
+    told: bool = False
+    closing: bool = False
+    cancelled: CancelRequested | None = None
+    ending: Ending | None = None
+    paused: bool = False
+    ended: RunEnded | None = None
+
+    @property
+    def on_wait(self) -> Literal["hold", "answer"]:
+        """What the model is told of a call that waits for a person."""
+        return "hold" if self.started is None else self.started.on_wait
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and list price of all replies."""
+        return self.tally.usage
+
+    @property
+    def current(self) -> tuple[CallState, ...]:
+        """The calls of the last reply, in the model's order."""
+        return tuple(call for call in self.calls if call.turn == self.turn)
+
+    @property
+    def unanswered(self) -> tuple[CallState, ...]:
+        """The calls without an outcome, of all turns."""
+        return tuple(call for call in self.calls if call.status != "ended")
+
+    @property
+    def open_operations(self) -> tuple[OperationId, ...]:
+        """Operations of this run that are dispatched or unknown."""
+        return tuple(name for name, state in self.operations.items() if state in ("dispatched", "unknown"))
+
+    def call(self, name: CallId) -> CallState | None:
+        """The call of that name, if it is of this turn or has no outcome."""
+        return next((call for call in self.calls if call.id == name), None)
+
+    def with_call(self, call: CallState) -> RunState:
+        """The same with `call` in the place of the one that has its name."""
+        return replace(self, calls=tuple(call if one.id == call.id else one for one in self.calls))
+
+    def marked(self, names: frozenset[CallId], status: CallStatus) -> RunState:
+        """The same with these calls in `status`."""
+        if not names:
+            return self
+        return replace(self, calls=tuple(replace(one, status=status) if one.id in names else one for one in self.calls))

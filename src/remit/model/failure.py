@@ -1,0 +1,148 @@
+"""A provider's failures, mapped once to `ModelError`.
+
+Knows HTTP's words and the providers' error types. Invariant: a message holds no key, address or body; of a body
+only the provider's own short words (its error type and code) are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Literal
+
+from remit import ambient
+from remit.errors import ModelError
+from remit.types.ident import Json
+
+__all__ = ["Phase", "lost", "refused", "timed_out"]
+
+Phase = Literal["connect", "send", "first_byte", "idle"]
+
+_WORD = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
+_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_FULL = re.compile(r"prompt is too long|maximum context length|context window|exceed context limit|too many tokens", re.I)
+_MESSAGES = {
+    "model.rate_limited": "the provider limits the rate of requests",
+    "model.overloaded": "the provider is overloaded",
+    "model.unavailable": "the provider could not be reached or failed",
+    "model.timeout": "the provider did not answer in time",
+    "model.refused_request": "the provider called the request itself wrong",
+    "model.unauthorized": "the provider did not accept the key, or it may not use this model",
+    "model.context_full": "the conversation is longer than the model's context",
+}
+_BY_STATUS = {
+    401: "model.unauthorized",
+    402: "model.unauthorized",
+    403: "model.unauthorized",
+    408: "model.timeout",
+    409: "model.unavailable",
+    413: "model.context_full",
+    425: "model.unavailable",
+    429: "model.rate_limited",
+    504: "model.timeout",
+    524: "model.timeout",
+    529: "model.overloaded",
+}
+_BY_WORD = {
+    "overloaded_error": "model.overloaded",
+    "rate_limit_error": "model.rate_limited",
+    "rate_limit_exceeded": "model.rate_limited",
+    "context_length_exceeded": "model.context_full",
+    "authentication_error": "model.unauthorized",
+    "permission_error": "model.unauthorized",
+    "billing_error": "model.unauthorized",
+    "insufficient_quota": "model.unauthorized",
+    "timeout_error": "model.timeout",
+}
+_RETRYABLE = frozenset({"model.rate_limited", "model.overloaded", "model.unavailable", "model.timeout"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The provider's own words for what is wrong."""
+
+    words: tuple[str, ...] = ()
+    full: bool = False
+
+
+def refused(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+    """The error for a response that is no success."""
+    said = _said(body)
+    code = _code(status, said)
+    should = headers.get("x-should-retry")
+    retryable = should == "true" if should in ("true", "false") else code in _RETRYABLE
+    details: dict[str, object] = {"status": status}
+    if said.words:
+        details["reason"] = said.words[-1]
+    after = _retry_after_s(headers)
+    if after is not None:
+        details["retry_after_s"] = after
+    request_id = headers.get("request-id") or headers.get("x-request-id") or ""
+    if _ID.fullmatch(request_id):
+        details["request_id"] = request_id
+    return ModelError(f"{_MESSAGES[code]} (HTTP {status})", code=code, retryable=retryable, **details)
+
+
+def timed_out(phase: Phase) -> ModelError:
+    """The error for a wait that was too long; after `connect` nothing had been sent."""
+    return ModelError(f"{_MESSAGES['model.timeout']} ({phase})", code="model.timeout", retryable=True, phase=phase)
+
+
+def lost(*, sent: bool, why: str = "") -> ModelError:
+    """The error for a connection that could not be made or broke."""
+    message = _MESSAGES["model.unavailable"]
+    return ModelError(f"{message} ({why})" if why else message, code="model.unavailable", retryable=True, sent=sent)
+
+
+def _code(status: int, said: _Said) -> str:
+    if said.full and 400 <= status < 500:
+        return "model.context_full"
+    for word in reversed(said.words):
+        if word in _BY_WORD:
+            return _BY_WORD[word]
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return "model.unavailable" if status >= 500 else "model.refused_request"
+
+
+def _said(body: bytes) -> _Said:
+    """The error type and code out of a body, if it has the providers' shape."""
+    try:
+        whole: Json = json.loads(body)
+    except (ValueError, RecursionError):
+        return _Said()
+    error = whole.get("error") if isinstance(whole, dict) else None
+    if not isinstance(error, dict):
+        return _Said()
+    words = tuple(word for key in ("type", "code") if isinstance(word := error.get(key), str) and _WORD.fullmatch(word))
+    message = error.get("message")
+    return _Said(words, isinstance(message, str) and _FULL.search(message) is not None)
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """When to ask again: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date."""
+    exact = _number(headers.get("retry-after-ms", ""))
+    if exact is not None:
+        return exact / 1000
+    value = headers.get("retry-after", "")
+    seconds = _number(value)
+    if seconds is not None or not value:
+        return seconds
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, moment.timestamp() - ambient.now_ms() / 1000)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value < 1e9 else None

@@ -1,0 +1,172 @@
+"""A model that says what it is told to: for tests, demonstrations and documentation.
+
+Speaks a real protocol through its wire, so everything else behaves as with a provider. Invariant: equal
+requests get equal replies; the ids of calls follow from the length of the transcript.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from remit.canonical import digest
+from remit.errors import InputError, ModelError
+from remit.types.budget import Usage
+from remit.types.ident import Digest, Json
+from remit.types.model import ProtocolName, Stop, Wire
+from remit.wire import wire_for
+from remit.wire.text import quote
+
+__all__ = ["Said", "ScriptedCall", "ScriptedModel", "Turn", "call"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """A call that a scripted model makes: `arguments` is the text on the wire; without an `id` it gets one."""
+
+    name: str
+    arguments: str
+    id: str | None = None
+
+    def with_id(self, wire_id: str) -> ScriptedCall:
+        """The same under an id of one's choice, good or bad."""
+        return replace(self, id=wire_id)
+
+
+class _Caller:
+    """`call`: writes calls for a scripted model."""
+
+    def __call__(self, name: str, /, **arguments: Json) -> ScriptedCall:
+        """A call of a tool with these arguments."""
+        return ScriptedCall(name, quote(arguments))
+
+    def raw(self, name: str, text: str) -> ScriptedCall:
+        """A call whose arguments are this text, well formed or not."""
+        return ScriptedCall(name, text)
+
+
+call = _Caller()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One reply of a scripted model, with its stop and usage where they matter."""
+
+    text: str = ""
+    calls: tuple[ScriptedCall, ...] = ()
+    stop: Stop | None = None
+    usage: Usage | None = None
+
+
+Said = str | ScriptedCall | Sequence[ScriptedCall] | tuple[str, Sequence[ScriptedCall]] | Turn | BaseException | bytes
+"""What a reply can be written as: text, calls, both, a whole `Turn`, an error to raise, a body as it is."""
+
+Speaker = Callable[[dict[str, Json]], Said | Awaitable[Said]]
+"""Makes a reply from the request body, at once or as a coroutine."""
+
+
+class ScriptedModel:
+    """A `Model` that replies from a script.
+
+    Args:
+        turns: the replies in their order, each also as a function of the request body; or one function for all
+            of them, which any number of runs may share.
+        protocol: which provider's protocol it speaks.
+        name: recorded as `scripted:NAME`.
+    """
+
+    def __init__(
+        self, turns: Sequence[Said | Speaker] | Speaker, *, protocol: ProtocolName = "anthropic", name: str = "scripted"
+    ):
+        self._turns = turns
+        self._wire = wire_for(protocol)
+        self._name = name
+        self.requests: list[bytes] = []
+        """The bodies that it was asked, in their order."""
+
+    @staticmethod
+    def turn(
+        content: str | ScriptedCall | Sequence[ScriptedCall] = "",
+        *,
+        text: str = "",
+        stop: Stop | None = None,
+        usage: Usage | None = None,
+    ) -> Turn:
+        """A reply with a stop or usage of one's choice; `text` goes beside calls."""
+        if isinstance(content, str):
+            return Turn(content or text, (), stop, usage)
+        calls = (content,) if isinstance(content, ScriptedCall) else tuple(content)
+        return Turn(text, calls, stop, usage)
+
+    @property
+    def identity(self) -> str:
+        return f"scripted:{self._name}"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def wire(self) -> Wire:
+        return self._wire
+
+    def digest(self) -> Digest:
+        return digest("remit.model", f"{self.identity}\n{self._wire.protocol}")
+
+    async def ask(self, body: bytes) -> bytes:
+        """The next reply.
+
+        Raises:
+            ModelError: the script is at its end (`model.script_ended`).
+        """
+        self.requests.append(body)
+        asked: dict[str, Json] = json.loads(body)
+        said = self._next()
+        if callable(said):
+            said = said(asked)
+            if inspect.isawaitable(said):
+                said = await said
+        return self._written(said, asked)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _next(self) -> Said | Speaker:
+        if callable(self._turns):
+            return self._turns
+        count = len(self.requests)
+        if count > len(self._turns):
+            raise ModelError(
+                f"the scripted model has {len(self._turns)} turns and was asked for one more",
+                code="model.script_ended",
+                retryable=False,
+            )
+        return self._turns[count - 1]
+
+    def _written(self, said: Said, asked: dict[str, Json]) -> bytes:
+        match said:
+            case BaseException():
+                raise said
+            case bytes():
+                return said
+            case str():
+                turn = Turn(said)
+            case ScriptedCall():
+                turn = Turn("", (said,))
+            case Turn():
+                turn = said
+            case (str(text), calls) if not isinstance(calls, ScriptedCall):
+                turn = Turn(text, tuple(calls))
+            case _:
+                turn = Turn("", tuple(one for one in said if isinstance(one, ScriptedCall)))
+                if len(turn.calls) != len(said):
+                    raise InputError("a scripted reply is text, calls, both, an error or bytes", code="model.script")
+        messages = asked.get("messages", asked.get("input"))
+        place = len(messages) if isinstance(messages, list) else 0
+        calls = [
+            (f"call_{place}_{position}" if one.id is None else one.id, one.name, one.arguments)
+            for position, one in enumerate(turn.calls)
+        ]
+        return self._wire.reply(turn.text, calls, stop=turn.stop, usage=turn.usage)

@@ -1,0 +1,91 @@
+"""What an application asks for, made into a run or joined to one that exists.
+
+Knows request ids. It does not know how runs start. Invariant: one request id of a principal and agent
+is one run, whoever asks, how often, and in how many processes at once.
+"""
+
+from __future__ import annotations
+
+from remit.agent import Agent, Conversation
+from remit.errors import Conflict, InputError, NotFound
+from remit.owner.request import Asked, Request, parts_of
+from remit.owner.start import open_run
+from remit.owner.state import State, need_principal
+from remit.types.ident import ConversationId, RunId
+from remit.types.label import UNTRUSTED
+from remit.types.principal import Principal
+from remit.types.run import RunRow
+
+__all__ = ["ask", "name_of"]
+
+
+async def ask(
+    state: State,
+    agent: str | Agent,
+    asked: Asked,
+    principal: Principal,
+    *,
+    conversation: str | Conversation | None,
+    request_id: str | None,
+) -> RunId:
+    """The run for this request: a new one, or the one that its id names already.
+
+    Raises:
+        Conflict: the id names another request (`request.conflict`).
+        InputError, NotFound, Denied: as `Remit.run` says.
+    """
+    bound = state.bound(name_of(state, agent))
+    principal = need_principal(principal)
+    chain = Conversation(ConversationId(conversation)) if isinstance(conversation, str) else conversation
+    if request_id == "" or (chain is not None and not chain.id):
+        raise InputError("request_id= and conversation= are not empty; leave them out instead", code="request.id")
+    request = Request(
+        parts=parts_of(asked),
+        scopes=principal.scopes,
+        conversation=None if chain is None else chain.id,
+        imported=() if chain is None else chain.messages,
+        imported_label=UNTRUSTED if chain is None else chain.label,
+    )
+    if request_id is not None:
+        row = await _earlier(state, principal, bound.agent.name, request_id)
+        if row is not None:
+            return _same(row, request)
+    try:
+        return await open_run(state, bound, principal, request, request_id=request_id)
+    except Conflict as error:
+        if error.code != "request.exists" or request_id is None:
+            raise
+        row = await _earlier(state, principal, bound.agent.name, request_id)
+        if row is None:
+            raise
+        return _same(row, request)
+
+
+def name_of(state: State, agent: str | Agent) -> str:
+    """The name of an agent that this owner has.
+
+    Raises:
+        NotFound: an `Agent` was passed that is not in `agents=`.
+    """
+    if isinstance(agent, str):
+        return agent
+    if state.agents.get(agent.name) is not agent:
+        message = f"this agent {agent.name!r} is not in Remit(agents=[...]); add it there"
+        raise NotFound(message, code="agent.unknown", agent=agent.name)
+    return agent.name
+
+
+async def _earlier(state: State, principal: Principal, agent: str, request_id: str) -> RunRow | None:
+    return await state.ledger.find_request(
+        tenant=principal.tenant, subject=principal.subject, agent=agent, request_id=request_id
+    )
+
+
+def _same(row: RunRow, request: Request) -> RunId:
+    if row.request_digest != request.digest():
+        raise Conflict(
+            "this request id was used for another request; a new request needs a new id",
+            code="request.conflict",
+            run=row.id,
+        )
+    return row.id

@@ -1,0 +1,145 @@
+"""Opening and leaving an owner.
+
+Knows ledgers, tasks and what the environment names. Invariant: after leaving, nothing of the owner runs
+here, and its lock is free for others to see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit.agent import Agent
+from remit.errors import DefinitionError, InputError
+from remit.ledger import SqliteLedger
+from remit.owner.override import current
+from remit.owner.state import Live, Principals, State
+from remit.owner.waiting import OnWaiting, Teller
+from remit.owner.watch import sweep, watch
+from remit.types.ledger import Ledger
+
+__all__ = ["LedgerLike", "Open", "Setup", "enter", "leave"]
+
+_SHORTEST = 4
+LedgerLike = str | Path | Ledger | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What an application passed to `Remit`, checked."""
+
+    ledger: LedgerLike
+    agents: Mapping[str, Agent]
+    deps: object
+    drain_s: float
+    principals: Principals | None
+    on_waiting: OnWaiting | None
+    secrets: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        ledger: LedgerLike,
+        agents: Sequence[Agent],
+        *,
+        deps: object,
+        drain_s: float,
+        principals: Principals | None,
+        on_waiting: OnWaiting | None,
+        secrets: Sequence[str],
+    ) -> Setup:
+        """Check what was passed.
+
+        Raises:
+            DefinitionError: agents are no agents, or two have one name.
+            InputError: secrets or times that cannot be used.
+        """
+        if isinstance(agents, Agent):
+            raise DefinitionError("agents= of Remit is a list: agents=[agent]", code="owner.agents")
+        by_name: dict[str, Agent] = {}
+        for agent in agents:
+            if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise DefinitionError("agents= of Remit holds Agent objects only", code="owner.agents")
+            if agent.name in by_name:
+                message = f"two agents are named {agent.name!r}; give one of them another name"
+                raise DefinitionError(message, code="owner.agents", agent=agent.name)
+            by_name[agent.name] = agent
+        if isinstance(secrets, str) or any(len(one) < _SHORTEST for one in secrets):
+            message = f"secrets= of Remit is a list of strings, each of at least {_SHORTEST} characters"
+            raise InputError(message, code="owner.secrets")
+        if drain_s < 0:
+            raise InputError("drain_s= of Remit is at least 0", code="owner.drain_s")
+        return cls(
+            ledger=ledger,
+            agents=by_name,
+            deps=deps,
+            drain_s=drain_s,
+            principals=principals,
+            on_waiting=on_waiting,
+            secrets=tuple(secrets),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An open owner and its background."""
+
+    state: State
+    background: asyncio.Task[None]
+
+
+async def enter(setup: Setup) -> Open:
+    """Open the ledger, take up what may go on, and start the background."""
+    instead = current()
+    ledger = instead.ledger or _ledger_of(setup.ledger)
+    await ledger.open()
+    state = State(
+        ledger=ledger,
+        agents=setup.agents,
+        deps=setup.deps if instead.deps is None else instead.deps,
+        principals=setup.principals,
+        secrets=setup.secrets,
+        model=instead.model,
+    )
+    teller = None if setup.on_waiting is None else Teller(ledger, frozenset(setup.agents), setup.on_waiting)
+    try:
+        await sweep(state)
+    except BaseException:
+        await _drop(state)
+        raise
+    return Open(state, asyncio.ensure_future(watch(state, teller)))
+
+
+async def leave(opened: Open, *, drain_s: float) -> None:
+    """Wait up to `drain_s` for the runs that go on here; leave the rest as a crash would."""
+    state = opened.state
+    state.closing = True
+    opened.background.cancel()
+    await asyncio.gather(opened.background, return_exceptions=True)
+    tasks = [live.task for live in state.live.values()]
+    if tasks and drain_s > 0:
+        await asyncio.wait(tasks, timeout=drain_s)
+    await _drop(state)
+
+
+async def _drop(state: State) -> None:
+    """Let go of all that still runs, of the models and of the ledger."""
+    state.closing = True
+    await asyncio.gather(*(_abandon(live) for live in list(state.live.values())))
+    await state.close_models()
+    await state.ledger.aclose()
+
+
+async def _abandon(live: Live) -> None:
+    await live.driver.abandon()
+    live.task.cancel()
+    await asyncio.gather(live.task, return_exceptions=True)
+
+
+def _ledger_of(given: LedgerLike) -> Ledger:
+    if given is None:
+        given = os.environ.get("REMIT_LEDGER") or "remit.db"
+    return SqliteLedger(given) if isinstance(given, (str, Path)) else given

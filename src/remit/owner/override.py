@@ -1,0 +1,51 @@
+"""Putting something else in the place of what an application passes to `Remit`: for tests.
+
+Knows only names and values. Invariant: what is overridden is so for the tasks of the block alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+from remit.types.ledger import Ledger
+from remit.types.model import Model
+
+__all__ = ["Overrides", "current", "override"]
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What replaces the application's own; None replaces nothing."""
+
+    model: Model | None = None
+    deps: object | None = None
+    ledger: Ledger | None = None
+
+
+_NOTHING = Overrides()
+_current: ContextVar[Overrides] = ContextVar("remit_overrides", default=_NOTHING)
+
+
+def current() -> Overrides:
+    """What is overridden here and now."""
+    return _current.get()
+
+
+@contextlib.contextmanager
+def override(*, model: Model | None = None, deps: object | None = None, ledger: Ledger | None = None) -> Generator[None]:
+    """Every `Remit` made and entered inside takes these in place of its own; blocks nest.
+
+    Args:
+        model: answers in place of every agent's model.
+        deps: what handlers find in `ctx.deps`.
+        ledger: where runs are kept.
+    """
+    given = {name: value for name, value in (("model", model), ("deps", deps), ("ledger", ledger)) if value is not None}
+    token = _current.set(replace(_current.get(), **given))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        _current.reset(token)

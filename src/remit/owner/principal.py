@@ -1,0 +1,57 @@
+"""Whose scopes count now: the caller's, the application's word, or what was recorded.
+
+Invariant: never another tenant or subject than the run's, and a denial by the application stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from remit.errors import Denied, NotFound
+from remit.owner.state import State
+from remit.types.event import Recorded, Resumed, RunStarted
+from remit.types.principal import Principal
+
+__all__ = ["recorded_principal", "scopes_of_now"]
+
+Source = Literal["caller", "principals", "recorded"]
+
+
+async def scopes_of_now(state: State, recorded: Principal, caller: Principal | None = None) -> tuple[Principal, Source]:
+    """The principal of a run with its scopes of now, and where they come from.
+
+    Raises:
+        NotFound: the caller is somebody else.
+        Denied: `principals=` says that it may not act any more (`principal.denied`), or failed (`principal.failed`).
+    """
+    if caller is not None:
+        if not caller.same_as(recorded):
+            raise NotFound("no such run for this principal", code="run.not_found")
+        return caller, "caller"
+    if state.principals is None:
+        return recorded, "recorded"
+    try:
+        now = await state.principals(recorded.tenant, recorded.subject)
+    except Exception as error:
+        message = "principals= failed for this principal; the run waits"
+        raise Denied(message, code="principal.failed", retryable=True) from error
+    if now is None or not now.same_as(recorded):
+        raise Denied("principals= does not know this principal any more; the run waits", code="principal.denied")
+    return now, "principals"
+
+
+def recorded_principal(recorded: Iterable[Recorded]) -> Principal:
+    """The principal of a run as its events have it, with the scopes that were known last."""
+    principal: Principal | None = None
+    for one in recorded:
+        match one.event:
+            case RunStarted(tenant=tenant, subject=subject, scopes=scopes):
+                principal = Principal(subject, tenant, frozenset(scopes))
+            case Resumed(scopes=scopes) if principal is not None:
+                principal = Principal(principal.subject, principal.tenant, frozenset(scopes))
+            case _:
+                pass
+    if principal is None:
+        raise NotFound("the run has no first event", code="run.not_found")
+    return principal

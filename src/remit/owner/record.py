@@ -1,0 +1,137 @@
+"""Journaling what people said to runs that nobody drives, where no agent is at hand or none is needed.
+
+Knows claims, journals and the gate's `deliver`. It starts nothing. Invariant: a run is claimed for as
+long as its inbox takes, and then left to whoever may drive it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from remit.errors import Conflict, RunOwned
+from remit.gate import Gate, Scene
+from remit.ledger import Journal
+from remit.loop import Driver, RunSpec
+from remit.model import ScriptedModel
+from remit.owner.follow import row_of
+from remit.owner.head import first_events
+from remit.owner.principal import recorded_principal
+from remit.owner.request import Request
+from remit.owner.state import State
+from remit.owner.take import is_owned, protocol_of, try_take_up
+from remit.types.event import CancelRequested, Recorded, Resumed, RunEnded, RunStarted
+from remit.types.ident import RunId
+from remit.types.ledger import CancelRun, Decision, Delivered, Withdrawal
+from remit.types.principal import Principal
+from remit.types.run import RunRow
+
+__all__ = ["record"]
+
+
+async def record(state: State, run: RunId) -> None:
+    """Have a run's inbox journaled now, if no living process owns it; else its owner does."""
+    row = await row_of(state.ledger, run)
+    if await is_owned(state, row) or not await state.ledger.inbox(run):
+        return
+    try:
+        if not row.host and row.status != "queued" and (row.status == "ended" or row.agent in state.agents):
+            await try_take_up(state, row)
+            return
+        async with state.recording:
+            await _record_here(state, await row_of(state.ledger, run))
+    except (RunOwned, Conflict):
+        return
+
+
+async def _record_here(state: State, row: RunRow) -> None:
+    cancelled = [one for one in await state.ledger.inbox(row.id) if isinstance(one.delivery, CancelRun)]
+    if row.host:
+        await _deliver(state, row)
+    elif row.status == "queued":
+        if cancelled and row.agent in state.agents:
+            await _never_start(state, row, cancelled[0])
+    elif cancelled:
+        await _end(state, row)
+    else:
+        await _deliver(state, row)
+
+
+async def _never_start(state: State, row: RunRow, cancelled: Delivered) -> None:
+    """End a run that waited behind its conversation: nothing of it enters the conversation."""
+    request = await Request.from_json(await state.ledger.request(row.id), state.ledger)
+    principal = Principal(row.subject, row.tenant, request.scopes)
+    started = first_events(state.bound(row.agent), principal, request, row)[0]
+    delivery = cancelled.delivery
+    assert isinstance(delivery, CancelRun)
+    journal = Journal(state.ledger, row.id, lambda _: None, epoch=row.epoch, sequence=row.sequence)
+    await journal.commit(
+        started,
+        CancelRequested(by=delivery.by, reason=delivery.reason),
+        RunEnded(how="cancelled", reason="cancelled"),
+        taken=(cancelled.id,),
+        claim=True,
+        status="ended",
+        release=True,
+    )
+
+
+async def _end(state: State, row: RunRow) -> None:
+    """Drive a cancelled run to its end without tools or a model: nothing of it starts any more."""
+    recorded = await state.ledger.read(row.id)
+    principal = recorded_principal(recorded)
+    spec = RunSpec(model=ScriptedModel([], protocol=protocol_of(recorded)))
+    driver = Driver(spec, state.bare_gate(), state.ledger, run=row.id, principal=principal)
+    scopes = tuple(sorted(principal.scopes))
+    await driver.take_up(row, recorded, Resumed(owner=state.ledger.owner, scopes=scopes, scopes_from="recorded"))
+    await driver.drive()
+
+
+async def _deliver(state: State, row: RunRow) -> None:
+    """Journal settlements, withdrawals and reports; decisions wait for whoever can act on them."""
+    recorded = await state.ledger.read(row.id)
+    journal = Journal(
+        state.ledger,
+        row.id,
+        lambda _: None,
+        epoch=row.epoch,
+        sequence=row.sequence,
+        last_ms=recorded[-1].at_ms if recorded else 0,
+    )
+    gate = state.bound(row.agent).gate if row.agent in state.agents else state.bare_gate()
+    scene = _scene(row, recorded, journal)
+    await journal.commit(claim=True)
+    status = row.status
+    try:
+        if await _deliver_all(gate, state, scene) and status == "paused" and not row.host:
+            status = "active"
+    finally:
+        await journal.commit(status=status, release=True, expires_ms=row.expires_ms)
+
+
+async def _deliver_all(gate: Gate, state: State, scene: Scene) -> bool:
+    """Whether something was withdrawn, so that the run may go on: whoever has its agent takes it up then."""
+    withdrawn = False
+    for one in await state.ledger.inbox(scene.run):
+        if not isinstance(one.delivery, (Decision, CancelRun)):
+            await gate.deliver(one, scene)
+            withdrawn = withdrawn or isinstance(one.delivery, Withdrawal)
+    return withdrawn
+
+
+def _scene(row: RunRow, recorded: list[Recorded], journal: Journal) -> Scene:
+    first = recorded[0].event if recorded else None
+    tools = first.tools if isinstance(first, RunStarted) else ()
+    cancelled = asyncio.Event()
+    cancelled.set()
+    return Scene(
+        run=row.id,
+        root=row.root,
+        agent=row.agent,
+        conversation=row.conversation,
+        principal=recorded_principal(recorded),
+        journal=journal,
+        recorded={tool.name: tool.contract for tool in tools},
+        admit=lambda _tool, _digest: None,
+        may_ask=lambda: None,
+        cancelled=cancelled,
+    )

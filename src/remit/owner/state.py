@@ -1,0 +1,163 @@
+"""What an open owner holds: its ledger, its agents ready to run, and the runs that it drives now.
+
+Knows how an agent becomes a model and a gate. It decides nothing. Invariant: a run has at most one
+task in a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from remit.agent import Agent
+from remit.errors import InputError, NotFound
+from remit.gate import Gate
+from remit.loop import Driver
+from remit.model import resolve
+from remit.tool import Catalogue, Tool
+from remit.trace import Recorder, Redactor
+from remit.types.ident import Digest, RunId, Wording
+from remit.types.ledger import Ledger
+from remit.types.model import Model
+from remit.types.principal import Principal
+from remit.types.run import Standing
+
+__all__ = ["Bound", "Live", "Principals", "State", "need_principal", "recorder_for"]
+
+Principals = Callable[[str, str], Awaitable[Principal | None]]
+"""(tenant, subject) -> the principal with its scopes of now, or None to deny."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An agent with the gate that its calls pass and, once it is needed, the model that answers it.
+
+    Args:
+        recorder: what leaves for logs, without the secrets of agent and owner.
+        instead: answers in place of the agent's own model.
+        heads: the head of requests by the instructions in it, written once for all runs that share it.
+    """
+
+    agent: Agent
+    gate: Gate
+    recorder: Recorder
+    instead: Model | None = None
+    heads: dict[str, Wording] = field(default_factory=dict[str, Wording])
+
+    @cached_property
+    def model(self) -> Model:
+        """The model itself; made of its name the first time."""
+        if self.instead is not None:
+            return self.instead
+        return resolve(self.agent.model) if isinstance(self.agent.model, str) else self.agent.model
+
+    async def aclose(self) -> None:
+        """Close the model's connections, if it was made here."""
+        if isinstance(self.agent.model, str) and self.instead is None and "model" in self.__dict__:
+            await self.model.aclose()
+
+
+@dataclass(slots=True)
+class Live:
+    """A run that this process drives. `begun` is done once its first commit is durable, or could not be made."""
+
+    task: asyncio.Task[Standing]
+    begun: asyncio.Future[None]
+    driver: Driver
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    """All that the modules of the owner share.
+
+    Args:
+        model: answers in place of every agent's own, in tests.
+        lost: runs of ours whose driving ended in an error, to be taken up again, and how often that was so.
+        again_s: runs that could not be taken up, and when to try again.
+        news: set when something here made work for the take-up.
+        recording: held while an inbox is journaled that no driver takes.
+    """
+
+    ledger: Ledger
+    agents: Mapping[str, Agent]
+    deps: object
+    principals: Principals | None
+    secrets: Sequence[str]
+    model: Model | None = None
+    live: dict[RunId, Live] = field(default_factory=dict[RunId, Live])
+    lost: dict[RunId, int] = field(default_factory=dict[RunId, int])
+    again_s: dict[RunId, float] = field(default_factory=dict[RunId, float])
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    recording: asyncio.Lock = field(default_factory=asyncio.Lock)
+    closing: bool = False
+    _bound: dict[str, Bound] = field(default_factory=dict[str, Bound])
+
+    def nudge(self) -> None:
+        """Something may be taken up now."""
+        self.news.set()
+
+    def bound(self, name: str) -> Bound:
+        """The agent of that name, ready to run.
+
+        Raises:
+            NotFound: this owner has no such agent.
+        """
+        if name not in self._bound:
+            agent = self.agents.get(name)
+            if agent is None:
+                known = ", ".join(sorted(self.agents)) or "none"
+                message = f"no agent {name!r} in Remit(agents=...); it has: {known}"
+                raise NotFound(message, code="agent.unknown", agent=name)
+            secrets = (*self.secrets, *agent.secrets)
+            self._bound[name] = Bound(agent, self._gate(agent, secrets), recorder_for(secrets), self.model)
+        return self._bound[name]
+
+    def bare_gate(self) -> Gate:
+        """A gate without tools: it journals what people said, and runs nothing."""
+        return Gate(tools=Catalogue(()), ledger=self.ledger, secrets=tuple(self.secrets))
+
+    def tool(self, name: str, contract: Digest) -> Tool | None:
+        """The tool of that name and contract, if an agent here has it."""
+        for agent in self.agents.values():
+            tool = agent.catalogue.get(name)
+            if tool is not None and tool.contract == contract:
+                return tool
+        return None
+
+    async def close_models(self) -> None:
+        """Close the connections of the models that were made from names here."""
+        for bound in self._bound.values():
+            await bound.aclose()
+
+    def _gate(self, agent: Agent, secrets: Sequence[str]) -> Gate:
+        return Gate(
+            tools=agent.catalogue,
+            ledger=self.ledger,
+            policies=agent.policies,
+            deps=self.deps,
+            secrets=secrets,
+            agent=agent.name,
+            agent_digest=agent.digest,
+            budget=agent.budget,
+        )
+
+
+def recorder_for(secrets: Sequence[str]) -> Recorder:
+    """What writes to the logger `remit`, with these secrets masked."""
+    return Recorder(redactor=Redactor(secrets=secrets))
+
+
+def need_principal(principal: object) -> Principal:
+    """The principal, checked.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not isinstance(principal, Principal):
+        raise InputError(
+            "principal= is missing: pass Principal(subject, tenant=..., scopes=...) of whom your application authenticated",
+            code="principal.missing",
+        )
+    return principal

@@ -1,0 +1,15 @@
+"""What may leave the vault, and how: redaction, the description of events, the one recorder, error texts.
+
+It knows events and errors. It does not know where they are kept, nor who reads what it lets out.
+"""
+
+from __future__ import annotations
+
+from remit.trace.describe import describe
+from remit.trace.explain import explain
+from remit.trace.reader import spoken
+from remit.trace.recorder import Recorder
+from remit.trace.redact import MASK, Redactor
+from remit.trace.rule import DEFAULT, Rule
+
+__all__ = ["DEFAULT", "MASK", "Recorder", "Redactor", "Rule", "describe", "explain", "spoken"]

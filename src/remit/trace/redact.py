@@ -1,0 +1,197 @@
+"""Masking of secrets in text and in JSON values, by one automaton.
+
+It does not know where a text comes from. Invariant: redacting twice is redacting once, whatever the
+secrets are, because what is masked is never looked at again and the rest is scanned until nothing is found.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Protocol, cast
+from urllib.parse import quote, quote_plus
+
+from remit.errors import InputError
+from remit.trace.name import says_secret
+from remit.trace.rule import DEFAULT, Rule
+from remit.types.ident import Json
+
+__all__ = ["MASK", "Redactor"]
+
+MASK = "[redacted]"
+"""What stands for a secret. No prefix of it is a suffix of it, so it is found again exactly where it was put."""
+
+_MASK = MASK.encode()
+_SHORTEST = 4
+_NOT_HERE = (-1, -1)
+_AUTOMATON_BYTES = 64 << 20
+"""Room for its states, so that a long text never falls back to the slower matcher."""
+
+
+class _Match(Protocol):
+    def span(self, group: int = 0) -> tuple[int, int]: ...
+
+
+class _Pattern(Protocol):
+    @property
+    def groups(self) -> int: ...
+
+    def finditer(self, text: bytes) -> Iterable[_Match]: ...
+
+
+class _Options(Protocol):
+    max_mem: int
+    log_errors: bool
+
+
+class _Engine(Protocol):
+    def Options(self) -> _Options: ...  # noqa: N802  # its own name
+
+    def compile(self, pattern: bytes, options: _Options) -> _Pattern: ...
+
+    def escape(self, pattern: str) -> str: ...
+
+
+_Secret = Callable[[_Match, bytes], tuple[int, int] | None]
+"""Which part of a match is secret; None: none of it."""
+
+
+class Redactor:
+    """Masks declared secrets, and what looks like a secret by `rules`.
+
+    Compiled at first use; may be shared between threads. Declared secrets are found as they are, as JSON
+    escapes them and as a URL does; the value under a name in the style of `api_key` or `accessToken` is masked whole.
+
+    Args:
+        secrets: exact values, of at least 4 characters.
+        rules: shapes; `(*DEFAULT, Rule(...))` adds one.
+
+    Raises:
+        InputError: a secret is so short that masking it would hide every text (`secret.short`).
+    """
+
+    def __init__(self, secrets: Iterable[str] = (), rules: Sequence[Rule] = DEFAULT) -> None:
+        declared = frozenset(secrets)
+        if any(len(secret) < _SHORTEST for secret in declared):
+            raise InputError(f"a declared secret has fewer than {_SHORTEST} characters", code="secret.short")
+        self._secrets = declared
+        self._rules = tuple(rules)
+
+    def text(self, text: str) -> str:
+        """The text with every secret masked. Lone surrogates, which no log can hold, become question marks."""
+        data = text.encode("utf-8", "replace")
+        while True:
+            masked = self._pass(data)
+            if masked == data:
+                return masked.decode()
+            data = masked
+
+    def value(self, value: Json) -> Json:
+        """The value with every secret masked: in strings, in keys, and whatever stands under a name that says secret."""
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self.value(item) for item in value]
+            case dict():
+                return self._members(value)
+            case int() | float() if not isinstance(value, bool):
+                written = json.dumps(value)
+                return value if len(written) < _SHORTEST or self.text(written) == written else MASK
+            case _:
+                return value
+
+    def _members(self, members: Mapping[str, Json]) -> dict[str, Json]:
+        masked: dict[str, Json] = {}
+        for key, item in members.items():
+            name = shown = self.text(key)
+            count = 1
+            while shown in masked:
+                count += 1
+                shown = f"{name} {count}"
+            hide = says_secret(name) and item is not None and not isinstance(item, bool)
+            masked[shown] = MASK if hide else self.value(item)
+        return masked
+
+    def _pass(self, data: bytes) -> bytes:
+        if self._declared is not None:
+            data = _outside_masks(self._declared, data, _whole)
+        return _outside_masks(self._shapes, data, self._secret_of)
+
+    def _secret_of(self, match: _Match, data: bytes) -> tuple[int, int] | None:
+        start, end = match.span()
+        for rule, whole, kept in self._groups:
+            if match.span(whole) == _NOT_HERE:
+                continue
+            if rule.check is not None and not rule.check(data[start:end].decode()):
+                return None
+            return max([start, *(match.span(group)[1] for group in kept)]), end
+        return None
+
+    @cached_property
+    def _declared(self) -> _Pattern | None:
+        if not self._secrets:
+            return None
+        spellings = {form for secret in self._secrets for form in _spellings(secret)}
+        longest_first = sorted(spellings, key=lambda form: (-len(form), form))
+        return _compile("|".join(_engine().escape(form) for form in longest_first))
+
+    @cached_property
+    def _shapes(self) -> _Pattern:
+        return _compile("|".join(f"({rule.pattern})" for rule in self._rules) or r"[^\s\S]")
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[Rule, int, range], ...]:
+        """Each rule with its group in the whole alternation, and the groups of what it keeps."""
+        placed: list[tuple[Rule, int, range]] = []
+        whole = 1
+        for rule in self._rules:
+            after = whole + 1 + _compile(rule.pattern).groups
+            placed.append((rule, whole, range(whole + 1, after)))
+            whole = after
+        return tuple(placed)
+
+
+def _outside_masks(pattern: _Pattern, data: bytes, secret_of: _Secret) -> bytes:
+    """`data` with what `secret_of` names masked, in each stretch between masks by itself."""
+    return _MASK.join([_substitute(pattern, piece, secret_of) for piece in data.split(_MASK)])
+
+
+def _substitute(pattern: _Pattern, data: bytes, secret_of: _Secret) -> bytes:
+    kept: list[bytes] = []
+    at = 0
+    for match in pattern.finditer(data):
+        span = secret_of(match, data)
+        if span is None or span[0] == span[1]:
+            continue
+        kept += [data[at : span[0]], _MASK]
+        at = span[1]
+    if not kept:
+        return data
+    return b"".join([*kept, data[at:]])
+
+
+def _whole(match: _Match, data: bytes) -> tuple[int, int]:
+    del data
+    return match.span()
+
+
+def _spellings(secret: str) -> set[str]:
+    plain = secret.encode("utf-8", "replace").decode()
+    escaped = {json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1]}
+    return {plain, quote(plain, safe=""), quote(plain), quote_plus(plain)} | escaped
+
+
+def _compile(pattern: str) -> _Pattern:
+    engine = _engine()
+    options = engine.Options()
+    options.max_mem = _AUTOMATON_BYTES
+    options.log_errors = False
+    return engine.compile(pattern.encode(), options)
+
+
+def _engine() -> _Engine:
+    import re2  # pyright: ignore[reportMissingTypeStubs]  # late: most processes that import this never redact
+
+    return cast(_Engine, re2)

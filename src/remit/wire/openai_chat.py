@@ -1,0 +1,192 @@
+"""The OpenAI Chat Completions protocol, and what compatible servers speak: what we write.
+
+Knows no socket and keeps no state. Source: the types of the `openai` SDK 3.57. Invariant: one `role: tool`
+message per call, directly after the message that asked, text only and nothing between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from remit.errors import InputError
+from remit.types.budget import Usage
+from remit.types.ident import Json, Wording
+from remit.types.model import HeadSpec, ProtocolName, Reply, ResultText, Stop
+from remit.types.part import File, Image, Part, Text
+from remit.wire import media, openai_chat_history, openai_chat_reply
+from remit.wire.ident import Reading
+from remit.wire.name import wire_name, wire_names, wire_names_of
+from remit.wire.request import check_server_tools, finish
+from remit.wire.schema import answer_schema, is_strict
+from remit.wire.text import quote
+
+__all__ = ["OpenAIChatWire"]
+
+_OURS = "it is set from the agent"
+_HOSTED = "name provider-run tools in server_tools"
+_REFUSED = {
+    "messages": "the conversation is the journal's",
+    "model": _OURS,
+    "tools": _OURS,
+    "functions": _OURS,
+    "function_call": _OURS,
+    "stream": "replies are read whole",
+    "n": "one reply is read",
+    "audio": "audio is not read",
+    "modalities": "audio is not read",
+    "store": "no state is kept at the provider",
+    "web_search_options": _HOSTED,
+}
+_RUN_THERE = ("web_search", "web_fetch", "browser_search", "code_interpreter", "code_execution")
+_STOPS: dict[Stop, str] = {"calls": "tool_calls", "end": "stop", "length": "length", "filter": "content_filter"}
+
+
+class OpenAIChatWire:
+    """`remit.types.model.Wire` for OpenAI Chat Completions."""
+
+    @property
+    def protocol(self) -> ProtocolName:
+        return "openai-chat"
+
+    def names(self, tools: Sequence[str]) -> Mapping[str, str]:
+        return wire_names(tools)
+
+    def head(self, spec: HeadSpec) -> Wording:
+        own: dict[str, Json] = {"model": spec.model, "max_completion_tokens": spec.max_tokens}
+        names = wire_names_of(spec)
+        tools = [_declared(spec, index, names) for index in range(len(spec.tools))]
+        tools += check_server_tools(spec.server_tools, _RUN_THERE)
+        if tools:
+            own["tools"] = tools
+            if spec.tool_choice != "auto":
+                own["tool_choice"] = _choice(spec.tool_choice, names)
+            if not spec.parallel:
+                own["parallel_tool_calls"] = False
+        schema = answer_schema(spec.answer_schema)
+        if schema is not None:
+            named: Json = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+            own["response_format"] = {"type": "json_schema", "json_schema": named}
+        head = finish(own, spec, refused=_REFUSED, caps=("max_completion_tokens", "max_tokens"))
+        system = quote({"role": "system", "content": spec.instructions}) if spec.instructions.strip() else ""
+        return Wording(f'{head},"messages":[{system}]')
+
+    def body(self, head: Wording, messages: Sequence[Wording]) -> bytes:
+        opened, kept = head[:-1], ",".join(filter(None, messages))
+        comma = "," if kept and not opened.endswith("[") else ""
+        return f"{{{opened}{comma}{kept}]}}".encode()
+
+    def user(self, parts: Sequence[Part]) -> Wording:
+        kept = media.spoken(parts)
+        match kept:
+            case [Text(text=text)]:
+                return Wording(quote({"role": "user", "content": text}))
+            case _:
+                return Wording(quote({"role": "user", "content": [_part(part) for part in kept]}))
+
+    def results(self, results: Sequence[ResultText]) -> Wording:
+        return Wording(",".join(quote(_result(result)) for result in results))
+
+    def assistant(self, text: str, calls: Sequence[tuple[str, str, str]] = ()) -> Wording:
+        return Wording(quote(_message(text, calls)) if text or calls else "")
+
+    def reply(
+        self,
+        text: str = "",
+        calls: Sequence[tuple[str, str, str]] = (),
+        *,
+        stop: Stop | None = None,
+        usage: Usage | None = None,
+    ) -> bytes:
+        stop = stop or ("calls" if calls else "end")
+        message = _message(text, calls)
+        match stop:
+            case "refusal":
+                message |= {"content": None, "refusal": text or "refused"}
+                reason = "stop"
+            case "unknown":
+                reason = "unknown"
+            case _ if stop in _STOPS:
+                reason = _STOPS[stop]
+            case _:
+                raise InputError(f"the openai-chat protocol has no stop {stop}", code="stop.unknown")
+        choice: Json = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
+        whole: Json = {"id": "chatcmpl-scripted", "object": "chat.completion", "created": 0, "model": "scripted"}
+        return quote({**whole, "choices": [choice], "usage": _counted(usage)}).encode()
+
+    def read(
+        self,
+        body: bytes,
+        *,
+        max_tokens: int,
+        names: Mapping[str, str],
+        used_ids: frozenset[str] = frozenset(),
+        mint: Callable[[int], str],
+    ) -> Reply:
+        return openai_chat_reply.read(body, Reading(max_tokens, names, used_ids, mint))
+
+    def load(self, messages: Sequence[Json]) -> tuple[Wording, ...]:
+        openai_chat_history.check(messages)
+        return tuple(Wording(quote(message)) for message in messages)
+
+
+def _declared(spec: HeadSpec, index: int, names: Mapping[str, str]) -> Json:
+    tool = spec.tools[index]
+    function: dict[str, Json] = {
+        "name": names[tool.name],
+        "description": tool.description,
+        "parameters": {"type": "object", **tool.schema},
+    }
+    return {"type": "function", "function": {**function, "strict": True} if tool.strict else function}
+
+
+def _choice(choice: str, names: Mapping[str, str]) -> Json:
+    if choice in ("none", "required"):
+        return choice
+    if choice not in names:
+        raise InputError("tool_choice names a tool that the agent does not have", code="tool_choice.unknown")
+    return {"type": "function", "function": {"name": names[choice]}}
+
+
+def _part(part: Part) -> Json:
+    match part:
+        case Text(text=text):
+            return {"type": "text", "text": text}
+        case Image(data=data, media_type=kind):
+            return {"type": "image_url", "image_url": {"url": media.data_url(kind, data)}}
+        case File(data=data, media_type=kind, name=name):
+            text = media.as_text(kind, data)
+            if text is not None:
+                return {"type": "text", "text": f"{name}:\n{text}"}
+            return {"type": "file", "file": {"filename": name, "file_data": media.data_url(kind, data)}}
+
+
+def _result(result: ResultText) -> Json:
+    """One answer: text. An image is described and not sent in a user message after it, where a tool's words
+    would pass for the person's.
+    """
+    lines = [result.text] if result.text else []
+    for attachment, data in result.attachments:
+        text = None if result.error else media.as_text(attachment.media_type, data)
+        lines.append(f"{attachment.name}:\n{text}" if text is not None else media.described(attachment, data))
+    return {"role": "tool", "tool_call_id": result.wire_id, "content": "\n".join(lines)}
+
+
+def _message(text: str, calls: Sequence[tuple[str, str, str]]) -> dict[str, Json]:
+    message: dict[str, Json] = {"role": "assistant", "content": text or None}
+    if calls:
+        message["tool_calls"] = [
+            {"id": wire_id, "type": "function", "function": {"name": wire_name(tool), "arguments": arguments}}
+            for wire_id, tool, arguments in calls
+        ]
+    return message
+
+
+def _counted(usage: Usage | None) -> Json:
+    spent = usage or Usage(input_tokens=10, output_tokens=5)
+    return {
+        "prompt_tokens": spent.input_tokens,
+        "completion_tokens": spent.output_tokens,
+        "total_tokens": spent.input_tokens + spent.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": spent.cache_read_tokens, "cache_write_tokens": spent.cache_write_tokens},
+        "completion_tokens_details": {"reasoning_tokens": spent.reasoning_tokens},
+    }

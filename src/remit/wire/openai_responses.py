@@ -1,0 +1,237 @@
+"""The OpenAI Responses protocol: what we write.
+
+Knows no socket and keeps no state, here or there: `store` is off and reasoning goes back encrypted. Source:
+the types of the `openai` SDK 3.57. Invariant: one `function_call_output` item per call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from remit.errors import InputError
+from remit.types.budget import Usage
+from remit.types.ident import Json, Wording
+from remit.types.model import HeadSpec, ProtocolName, Reply, ResultText, Stop
+from remit.types.part import File, Image, Part, Text
+from remit.wire import media, openai_responses_history, openai_responses_reply
+from remit.wire.ident import Reading
+from remit.wire.name import wire_name, wire_names, wire_names_of
+from remit.wire.request import check_server_tools, finish, join
+from remit.wire.schema import answer_schema, is_strict
+from remit.wire.text import quote
+
+__all__ = ["OpenAIResponsesWire"]
+
+_OURS = "it is set from the agent"
+_STATELESS = "no state is kept at the provider"
+_REFUSED = {
+    "input": "the conversation is the journal's",
+    "model": _OURS,
+    "tools": _OURS,
+    "instructions": _OURS,
+    "prompt": _OURS,
+    "stream": "replies are read whole",
+    "background": "replies are read whole",
+    "previous_response_id": _STATELESS,
+    "conversation": _STATELESS,
+    "store": _STATELESS,
+    "truncation": "nothing is cut silently",
+}
+_RUN_THERE = ("web_search", "file_search", "code_interpreter", "image_generation", "mcp")
+_ENCRYPTED = "reasoning.encrypted_content"
+_NO_REASONING = ("gpt-3", "gpt-4", "chatgpt-")
+"""Models that refuse a request for encrypted reasoning, because they have none."""
+
+_STATUS: dict[Stop, tuple[str, str | None]] = {
+    "calls": ("completed", None),
+    "end": ("completed", None),
+    "refusal": ("completed", None),
+    "length": ("incomplete", "max_output_tokens"),
+    "filter": ("incomplete", "content_filter"),
+    "unknown": ("cancelled", None),
+}
+
+
+class OpenAIResponsesWire:
+    """`remit.types.model.Wire` for OpenAI Responses."""
+
+    @property
+    def protocol(self) -> ProtocolName:
+        return "openai-responses"
+
+    def names(self, tools: Sequence[str]) -> Mapping[str, str]:
+        return wire_names(tools)
+
+    def head(self, spec: HeadSpec) -> Wording:
+        own: dict[str, Json] = {"model": spec.model, "max_output_tokens": spec.max_tokens, "store": False}
+        if spec.instructions.strip():
+            own["instructions"] = spec.instructions
+        own |= _tools(spec)
+        schema = answer_schema(spec.answer_schema)
+        if schema is not None:
+            named: Json = {"type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema)}
+            own["text"] = {"format": named}
+        return finish(own, _including(spec), refused=_REFUSED, caps=("max_output_tokens",))
+
+    def body(self, head: Wording, messages: Sequence[Wording]) -> bytes:
+        return join(head, "input", messages)
+
+    def user(self, parts: Sequence[Part]) -> Wording:
+        content: Json = [_part(part) for part in media.spoken(parts)]
+        return Wording(quote({"type": "message", "role": "user", "content": content}))
+
+    def results(self, results: Sequence[ResultText]) -> Wording:
+        return Wording(",".join(quote(_result(result)) for result in results))
+
+    def assistant(self, text: str, calls: Sequence[tuple[str, str, str]] = ()) -> Wording:
+        return Wording(quote(_items(text, calls, "completed"))[1:-1])
+
+    def reply(
+        self,
+        text: str = "",
+        calls: Sequence[tuple[str, str, str]] = (),
+        *,
+        stop: Stop | None = None,
+        usage: Usage | None = None,
+    ) -> bytes:
+        stop = stop or ("calls" if calls else "end")
+        if stop not in _STATUS:
+            raise InputError(f"the openai-responses protocol has no stop {stop}", code="stop.unknown")
+        status, reason = _STATUS[stop]
+        refusal = (text or "refused") if stop == "refusal" else None
+        items = _items("" if refusal else text, calls, "completed" if status == "completed" else "incomplete")
+        if refusal:
+            items.insert(0, _spoken({"type": "refusal", "refusal": refusal}, status))
+        whole: dict[str, Json] = {
+            "id": "resp_scripted",
+            "object": "response",
+            "created_at": 0,
+            "status": status,
+            "error": None,
+            "incomplete_details": {"reason": reason} if reason else None,
+            "model": "scripted",
+            "output": items,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+            "usage": _counted(usage),
+        }
+        return quote(whole).encode()
+
+    def read(
+        self,
+        body: bytes,
+        *,
+        max_tokens: int,
+        names: Mapping[str, str],
+        used_ids: frozenset[str] = frozenset(),
+        mint: Callable[[int], str],
+    ) -> Reply:
+        return openai_responses_reply.read(body, Reading(max_tokens, names, used_ids, mint))
+
+    def load(self, messages: Sequence[Json]) -> tuple[Wording, ...]:
+        openai_responses_history.check(messages)
+        return tuple(Wording(quote(message)) for message in messages)
+
+
+def _including(spec: HeadSpec) -> HeadSpec:
+    """Ask for reasoning in the form that goes back without state, beside what the settings include."""
+    if spec.model.startswith(_NO_REASONING):
+        return spec
+    wanted = spec.settings.get("include")
+    included = list(wanted) if isinstance(wanted, list) else []
+    if _ENCRYPTED not in included:
+        included.append(_ENCRYPTED)
+    return replace(spec, settings={**spec.settings, "include": included})
+
+
+def _tools(spec: HeadSpec) -> dict[str, Json]:
+    names = wire_names_of(spec)
+    tools = [_declared(spec, index, names) for index in range(len(spec.tools))]
+    for tool in check_server_tools(spec.server_tools, _RUN_THERE):
+        if isinstance(tool, dict) and tool.get("type") == "mcp" and tool.get("require_approval") != "never":
+            why = "a hosted mcp server needs require_approval: never; its approvals are not the gate's"
+            raise InputError(why, code="server_tool.approval")
+        tools.append(tool)
+    if not tools:
+        return {}
+    own: dict[str, Json] = {"tools": tools}
+    if spec.tool_choice in ("none", "required"):
+        own["tool_choice"] = spec.tool_choice
+    elif spec.tool_choice != "auto":
+        if spec.tool_choice not in names:
+            raise InputError("tool_choice names a tool that the agent does not have", code="tool_choice.unknown")
+        own["tool_choice"] = {"type": "function", "name": names[spec.tool_choice]}
+    return own if spec.parallel else {**own, "parallel_tool_calls": False}
+
+
+def _declared(spec: HeadSpec, index: int, names: Mapping[str, str]) -> Json:
+    """`strict` is always said: left out, the API tries strict mode and may read the schema otherwise."""
+    tool = spec.tools[index]
+    return {
+        "type": "function",
+        "name": names[tool.name],
+        "description": tool.description,
+        "parameters": {"type": "object", **tool.schema},
+        "strict": tool.strict,
+    }
+
+
+def _part(part: Part) -> Json:
+    match part:
+        case Text(text=text):
+            return {"type": "input_text", "text": text}
+        case Image(data=data, media_type=kind):
+            return {"type": "input_image", "detail": "auto", "image_url": media.data_url(kind, data)}
+        case File(data=data, media_type=kind, name=name):
+            text = media.as_text(kind, data)
+            if text is not None:
+                return {"type": "input_text", "text": f"{name}:\n{text}"}
+            return {"type": "input_file", "filename": name, "file_data": media.data_url(kind, data)}
+
+
+def _result(result: ResultText) -> Json:
+    """One answer; the protocol has no error flag for functions, the text says it."""
+    output: list[Json] = [{"type": "input_text", "text": result.text}] if result.text else []
+    for attachment, data in result.attachments:
+        part = None if result.error else media.as_part(attachment, data)
+        output.append(_part(part if part is not None else Text(media.described(attachment, data))))
+    return {
+        "type": "custom_tool_call_output" if result.name.startswith("custom:") else "function_call_output",
+        "call_id": result.wire_id,
+        "output": output if result.attachments else result.text,
+    }
+
+
+def _items(text: str, calls: Sequence[tuple[str, str, str]], status: str) -> list[Json]:
+    items: list[Json] = [_spoken({"type": "output_text", "text": text, "annotations": []}, status)] if text else []
+    for wire_id, tool, arguments in calls:
+        items.append(
+            {
+                "type": "function_call",
+                "call_id": wire_id,
+                "name": wire_name(tool),
+                "arguments": arguments,
+                "status": status,
+            }
+        )
+    return items
+
+
+def _spoken(content: Json, status: str) -> Json:
+    """A message item; its id, which must be there, follows from what it says."""
+    item_id = f"msg_{sha256(quote(content).encode()).hexdigest()[:24]}"
+    return {"type": "message", "id": item_id, "role": "assistant", "status": status, "content": [content]}
+
+
+def _counted(usage: Usage | None) -> Json:
+    spent = usage or Usage(input_tokens=10, output_tokens=5)
+    return {
+        "input_tokens": spent.input_tokens,
+        "input_tokens_details": {"cached_tokens": spent.cache_read_tokens, "cache_write_tokens": spent.cache_write_tokens},
+        "output_tokens": spent.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": spent.reasoning_tokens},
+        "total_tokens": spent.input_tokens + spent.output_tokens,
+    }

@@ -1,0 +1,219 @@
+"""A provider's JSON text, read without being written again.
+
+Knows no protocol. Invariant: what is not spliced stays as it was written, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from remit.canonical import item_spans, member_spans
+from remit.errors import InputError, ProtocolError
+from remit.types.ident import Json
+
+__all__ = ["Node", "Splices", "is_object", "quote", "storable", "unread"]
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_DIGITS = 4000
+"""Python refuses to read longer integers. None that is read here is as long; a tool's arguments are read elsewhere."""
+
+
+def _integer(digits: str) -> int:
+    return int(digits) if len(digits) < _DIGITS else 0
+
+
+_read = cast("Callable[[str], Json]", json.JSONDecoder(parse_int=_integer).decode)
+
+
+def unread(place: str, why: str) -> ProtocolError:
+    """The error for a text that is not of its protocol's shape; `place` is a path, never content."""
+    return ProtocolError(f"{place} {why}", place=place)
+
+
+def quote(value: Json) -> str:
+    """JSON text of our own, compact. A lone surrogate, which no provider accepts, becomes a visible escape.
+
+    Raises:
+        InputError: NaN or infinity, which are not JSON.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        raise InputError("NaN and infinity are not JSON", code="json.unsupported") from None
+    return _SURROGATE.sub(lambda found: f"\\\\u{ord(found.group()):04x}", text)
+
+
+def storable(text: str) -> str:
+    """`text` without lone surrogates: they become the escapes that name them, which inside JSON text mean the same."""
+    if text.isascii():
+        return text
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def is_object(text: str) -> bool:
+    """Whether `text` is one whole JSON object."""
+    try:
+        member_spans(text)
+    except InputError:
+        return False
+    return True
+
+
+class Node:
+    """An object inside a provider's text: its members' values, and where they are written.
+
+    Values are read once, with the whole text; places only where they are asked for, which most are not.
+    """
+
+    __slots__ = ("_items", "_origin", "_spans", "place", "text", "values")
+
+    def __init__(self, text: str, values: dict[str, Json], place: str, origin: tuple[Node, str, int | None] | None) -> None:
+        self.text = text
+        """The whole text; all spans are places in it."""
+        self.values = values
+        self.place = place
+        """Its path, for messages."""
+        self._origin = origin
+        self._spans: tuple[int, int, dict[str, tuple[int, int]]] | None = None
+        self._items: dict[str, list[tuple[int, int]]] = {}
+
+    @classmethod
+    def of(cls, body: bytes) -> Node:
+        """The object that a response body is.
+
+        Raises:
+            ProtocolError: it is none.
+        """
+        try:
+            text = body.decode("utf-8-sig")
+            values = _read(text)
+        except UnicodeDecodeError:
+            raise unread("response", "is not UTF-8") from None
+        except (ValueError, RecursionError):
+            raise unread("response", "is not a JSON object") from None
+        if not isinstance(values, dict):
+            raise unread("response", "is not a JSON object")
+        return cls(text, values, "response", None)
+
+    @property
+    def start(self) -> int:
+        """Where the object begins."""
+        return self._found()[0]
+
+    @property
+    def end(self) -> int:
+        """Where the object has ended."""
+        return self._found()[1]
+
+    @property
+    def spans(self) -> dict[str, tuple[int, int]]:
+        """Where its members' values are."""
+        return self._found()[2]
+
+    def raw(self, key: str) -> str | None:
+        """A member's text as it was written, None where it is absent."""
+        if key not in self.values:
+            return None
+        start, end = self.spans[key]
+        return self.text[start:end]
+
+    def value(self, key: str) -> Json:
+        """A member's value, None where it is absent."""
+        return self.values.get(key)
+
+    def string(self, key: str) -> str:
+        """A member's text, empty where it is absent or null.
+
+        Raises:
+            ProtocolError: it is something else.
+        """
+        value = self.values.get(key)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            raise unread(f"{self.place}.{key}", "is not a string")
+        return storable(value)
+
+    def child(self, key: str) -> Node | None:
+        """A member that is an object, None where it is absent or null."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        place = f"{self.place}.{key}"
+        if not isinstance(value, dict):
+            raise unread(place, "is not an object")
+        return Node(self.text, value, place, (self, key, None))
+
+    def children(self, key: str) -> list[Node]:
+        """The objects in a member that is an array, none where it is absent or null."""
+        value = self.values.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise unread(f"{self.place}.{key}", "is not an array")
+        found: list[Node] = []
+        for index, one in enumerate(value):
+            place = f"{self.place}.{key}[{index}]"
+            if not isinstance(one, dict):
+                raise unread(place, "is not an object")
+            found.append(Node(self.text, one, place, (self, key, index)))
+        return found
+
+    def count(self, key: str) -> int:
+        """A member that counts tokens: 0 where it is absent or no whole number."""
+        value = self.values.get(key)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+    def _found(self) -> tuple[int, int, dict[str, tuple[int, int]]]:
+        if self._spans is None:
+            try:
+                start, end = self._where()
+                inner = self.text if self._origin is None else self.text[start:end]
+                members = {key: (start + a, start + b) for key, (a, b) in member_spans(inner).items()}
+            except InputError:
+                raise unread(self.place, "cannot be cut out: a member is given twice, or is no JSON") from None
+            self._spans = start, end, members
+        return self._spans
+
+    def _where(self) -> tuple[int, int]:
+        if self._origin is None:
+            return 0, len(self.text)
+        parent, key, index = self._origin
+        span = parent.spans[key]
+        if index is None:
+            return span
+        if key not in parent._items:
+            parent._items[key] = item_spans(self.text, span[0])
+        return parent._items[key][index]
+
+
+@dataclass(slots=True)
+class Splices:
+    """The few places of a text that change."""
+
+    _changes: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+
+    def put(self, start: int, end: int, text: str) -> None:
+        """Replace a span; spans must not overlap."""
+        self._changes.append((start, end, text))
+
+    def member(self, node: Node, key: str, text: str) -> None:
+        """Replace a member's value, or add the member in front of the others."""
+        span = node.spans.get(key)
+        if span is not None:
+            self.put(*span, text)
+        else:
+            self.put(node.start + 1, node.start + 1, f'"{key}":{text},')
+
+    def apply(self, text: str, start: int, end: int) -> str:
+        """`text[start:end]` with the changes that lie in it."""
+        pieces: list[str] = []
+        for first, last, new in sorted(self._changes, key=lambda change: change[:2]):
+            pieces += (text[start:first], new)
+            start = last
+        pieces.append(text[start:end])
+        return "".join(pieces)

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.budget import price, price_bound
+from remit.types.budget import Usage
+
+SONNET = "anthropic:claude-sonnet-4-5"
+counts = st.integers(0, 150_000)
+
+
+def test_a_known_model_costs_its_list_price_in_millionths_of_a_dollar():
+    assert price(SONNET, Usage(input_tokens=1_000, output_tokens=500)) == 3_000 + 7_500
+    assert price(SONNET, Usage(input_tokens=1_000, cache_read_tokens=1_000)) == 300
+    assert price("openai:gpt-4o", Usage(input_tokens=1_000, output_tokens=100)) == price(
+        "openai-chat:gpt-4o", Usage(input_tokens=1_000, output_tokens=100)
+    )
+
+
+def test_an_unknown_price_is_none_and_never_zero():
+    for identity in ("anthropic:no-such-model", "elsewhere:claude-sonnet-4-5", "claude-sonnet-4-5", "anthropic:", ""):
+        assert price(identity, Usage(input_tokens=1)) is None
+        assert price_bound(identity, 1, 1) is None
+
+
+def test_a_scripted_model_costs_nothing():
+    assert price("scripted:anthropic", Usage(input_tokens=1)) == price_bound("scripted:anthropic", 1, 1) == 0
+
+
+def test_a_part_of_a_millionth_is_rounded_up():
+    assert price(SONNET, Usage(input_tokens=1, cache_read_tokens=1)) == 1
+
+
+@given(counts, counts, counts, st.integers(0, 64_000))
+def test_no_request_costs_more_than_its_bound(fresh, read, written, output):
+    total = fresh + read + written
+    usage = Usage(input_tokens=total, cache_read_tokens=read, cache_write_tokens=written, output_tokens=output)
+    assert price(SONNET, usage) <= price_bound(SONNET, total, output)

@@ -1,0 +1,77 @@
+"""A shop as a user would write it: one file in the current directory, with an agent, its tools and its books."""
+
+SHOP = '''
+"""A shop with books in a file beside it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from remit import READ, Agent, Budget, Context, ScriptedModel, ask_user, call, manual, never, tool, when, write
+
+
+@dataclass
+class Shop:
+    books: Path
+
+    def write(self, line):
+        with self.books.open("a") as file:
+            file.write(line + chr(10))
+
+
+def make_shop():
+    return Shop(Path("books.txt"))
+
+
+@tool(effect=READ, scopes={"orders:read"})
+async def lookup_order(order_id: str) -> dict[str, str]:
+    """Read one order.
+
+    Args:
+        order_id: public id
+    """
+    print("a handler prints this")
+    return {"order_id": order_id, "note": "\\x1b[31mred[/bold] [link=http://x.test]", "api_key": "sk-abcdefghijklmnopqrstuv"}
+
+
+@tool(
+    effect=write(once_per="charge_id", recovery=manual),
+    scopes={"billing:refund"},
+    approve=when(lambda a: a.amount_cents > 5_000, scope="billing:approve"),
+    timeout_s=5,
+)
+async def issue_refund(charge_id: str, amount_cents: int, ctx: Context[Shop]) -> dict[str, int]:
+    """Refund one charge.
+
+    Args:
+        charge_id: the charge
+        amount_cents: how much
+    """
+    ctx.deps.write(f"{charge_id} {amount_cents}")
+    return {"refunded": amount_cents}
+
+
+@tool(effect=write(once_per="to", recovery=manual), approve=never, timeout_s=5)
+async def send_mail(to: str) -> str:
+    """Send a mail.
+
+    Args:
+        to: the address
+    """
+    raise RuntimeError("smtp://bob:hunter2@mail.test broke off after DATA")
+
+
+TOOLS = [lookup_order, issue_refund, send_mail, ask_user]
+
+
+def agent(name, *turns, **settings):
+    return Agent(name, model=ScriptedModel(list(turns)), instructions="Help.", tools=TOOLS, **settings)
+
+
+talker = agent("talker", "All is well.")
+reader = agent("reader", ("I look.", [call("lookup_order", order_id="A-12345")]), "It is [bold]shipped[/bold].\\x1b[2J")
+refunder = agent("refunder", call("issue_refund", charge_id="ch_1", amount_cents=9_900), "It is refunded.")
+mailer = agent("mailer", call("send_mail", to="alice@shop.test"), "I do not know if the mail went out.")
+asker = agent("asker", call("ask_user", question="Which colour?", choices=["red", "blue"]), "Blue it is.")
+looper = agent("looper", *[call("lookup_order", order_id=f"A-{n}") for n in range(9)], budget=Budget(turns=2))
+not_an_agent = 7
+'''

@@ -1,0 +1,128 @@
+"""Operations, settlements and the audit from the command line; none of them needs an agent."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from cli.conftest import Desk
+
+
+def _unknown(desk: Desk) -> tuple[str, str]:
+    run = desk.run("mailer").json["run"]
+    (row,) = desk("operations", "--unknown", "--json").json["operations"]
+    return run, row["id"]
+
+
+def test_operations_tell_what_was_asked_for_and_what_became_of_it(desk: Desk) -> None:
+    run, operation = _unknown(desk)
+    desk.run("refunder")
+    rows = {row["tool"]: row for row in desk("operations", "--json").json["operations"]}
+    assert rows["send_mail"]["state"] == "unknown"
+    assert rows["send_mail"]["arguments"] == {"to": "alice@shop.test"}
+    assert rows["issue_refund"]["state"] == "awaiting_approval"
+    assert operation in desk("operations", "--run", run).out.replace("\n", "")
+    assert [row["id"] for row in desk("operations", "--unknown", "--json").json["operations"]] == [operation]
+
+
+def test_the_run_names_what_is_not_settled_and_is_not_verified(desk: Desk) -> None:
+    _, operation = _unknown(desk)
+    stands = desk.run("mailer", "--request-id", "again").json
+    assert stands["verified"] is False or operation not in stands["open_operations"]
+
+
+@pytest.mark.parametrize(("word", "state"), [("--happened", "succeeded"), ("--did-not-happen", "failed")])
+def test_settle_is_journaled_at_once_where_nobody_owns_the_run(desk: Desk, word: str, state: str) -> None:
+    run, operation = _unknown(desk)
+    said = desk("settle", operation[:10], word, "--by", "bob", "--reason", "seen in the books", "--json")
+    assert said.code == 0
+    assert said.json["operation"]["state"] == state
+    assert said.json["operation"]["settled_by"] == "bob"
+    assert said.json["journaled"] is True
+    assert desk("operations", "--unknown").out.strip() == "nothing is in doubt"
+    assert "seen in the books" in desk("show", run).out
+    assert desk("settle", operation, word, "--by", "bob", "--reason", "again").code == 9
+    assert desk("audit", "verify").code == 0
+
+
+def test_a_result_of_a_settlement_is_json(desk: Desk) -> None:
+    _, operation = _unknown(desk)
+    said = ("settle", operation, "--happened", "--by", "bob", "--reason", "seen", "--json")
+    assert desk(*said, "--result", "{nope").code == 2
+    assert desk(*said, "--result", '{"mail": "m_1"}').json["operation"]["outcome"]["value"] == {"mail": "m_1"}
+
+
+def test_withdraw_closes_what_waits_and_a_later_yes_runs_nothing(desk: Desk) -> None:
+    stands = desk.run("refunder").json
+    (row,) = desk("operations", "--json").json["operations"]
+    said = desk("withdraw", row["id"], "--by", "alice", "--reason", "never mind", "--json")
+    assert (said.code, said.json["operation"]["closed"]) == (0, "withdrawn")
+    late = desk("approve", stands["approvals"][0]["id"], "--by", "bob", "--reason", "ok")
+    assert late.code == 9
+    done = desk("resume", stands["run"], "--agent", "shop:refunder", "--deps", "shop:make_shop", "--json")
+    assert done.json["status"] == "finished"
+    assert desk.books == []
+    assert desk("withdraw", row["id"], "--by", "alice").code == 9
+
+
+def test_a_handlers_secret_is_in_no_output_and_its_failure_is(desk: Desk) -> None:
+    run, _ = _unknown(desk)
+    shown = desk("show", run)
+    assert "hunter2" not in shown.out
+    assert "smtp://[redacted]" in shown.out
+
+
+def test_show_without_content_holds_nobodys_words(desk: Desk) -> None:
+    run = desk.run("refunder", request="my very own words").json["run"]
+    for more in ((), ("--json",)):
+        shown = desk("show", run, "--no-content", *more)
+        assert shown.code == 0
+        assert "my very own words" not in shown.out
+        assert "ch_1" not in shown.out
+    assert "my very own words" in desk("show", run).out
+
+
+def test_show_is_the_transcript_as_a_person_reads_it(desk: Desk) -> None:
+    run = desk.run("refunder").json["run"]
+    out = desk("show", run).out
+    told = [
+        "user: Help me",
+        "turn 1: asking",
+        "call 1.0: issue_refund",
+        "waits for apr_",
+        "waiting for apr_",
+        "paused",
+        "tokens in",
+    ]
+    places = [out.index(one) for one in told]
+    assert places == sorted(places)
+
+
+def test_runs_lists_newest_first_and_filters(desk: Desk) -> None:
+    assert desk("runs", "--ledger", _fresh(desk)).out.strip() != ""
+    first = desk.run("talker").json["run"]
+    second = desk.run("refunder", "--conversation", "t1").json["run"]
+    assert [row["id"] for row in desk("runs", "--json").json["runs"]] == [second, first]
+    assert [row["id"] for row in desk("runs", "--status", "paused", "--json").json["runs"]] == [second]
+    assert [row["id"] for row in desk("runs", "--conversation", "t1", "--json").json["runs"]] == [second]
+    assert desk("runs", "--status", "queued").out.strip() == "no such runs"
+
+
+def _fresh(desk: Desk) -> str:
+    desk.run("talker", "--ledger", "other.db")
+    return "other.db"
+
+
+def test_audit_finds_an_event_that_somebody_changed(desk: Desk) -> None:
+    run = desk.run("talker").json["run"]
+    clean = desk("audit", "verify", run[:12], "--json")
+    assert (clean.code, clean.json["verified"], clean.json["problems"]) == (0, True, [])
+    assert "verified" in desk("audit", "verify").out
+    with sqlite3.connect(desk.here / "remit.db") as store:
+        changed = store.execute("update remit_payload set text = replace(text, 'All is well', 'All is lost')").rowcount
+    store.close()
+    assert changed
+    altered = desk("audit", "verify", "--json")
+    assert (altered.code, altered.json["verified"]) == (12, False)
+    assert any(run in problem for problem in altered.json["problems"])

@@ -1,0 +1,37 @@
+"""Runs of another loop, which only uses the gate: shown and decided like any other, and left to that loop."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from importlib import import_module
+
+from cli.conftest import Desk
+from remit import Awaiting, Principal, Remit
+
+
+def _ask(desk: Desk) -> Awaiting:
+    sys.path.insert(0, str(desk.here))
+    agent = import_module("shop").refunder
+    alice = Principal("alice", scopes=frozenset({"billing:refund"}))
+    arguments = {"charge_id": "ch_9", "amount_cents": 9_900}
+
+    async def call() -> Awaiting:
+        async with Remit(ledger=desk.here / "remit.db", agents=[agent]) as remit:
+            outcome = await remit.gate(agent).call("issue_refund", arguments, principal=alice, run="thread-1", call="c1")
+            assert isinstance(outcome, Awaiting)
+            return outcome
+
+    return asyncio.run(call())
+
+
+def test_a_run_of_another_loop_is_shown_and_decided_and_not_resumed(desk: Desk) -> None:
+    waiting = _ask(desk)
+    assert "for alice@default, another loop" in desk("show", "thread-1").out
+    assert desk("show", "thread-1", "--json").json["standing"] is None
+    assert desk("resume", "thread-1", "--agent", "shop:refunder").code == 2
+    go_on = desk("approve", waiting.approval, "--by", "bob", "--reason", "ok", "--agent", "shop:refunder")
+    assert go_on.code == 2
+    assert "driven by another loop" in go_on.err
+    assert desk("approve", waiting.approval, "--by", "bob", "--reason", "ok").code == 0
+    assert desk("approvals", "--json").json["approvals"] == []

@@ -1,0 +1,58 @@
+"""The pages are true: their code runs, their links lead somewhere, and what is generated is current."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.page import PAGES, ROOT, blocks, generator, links
+from remit.demo.way import WAYS
+
+WITH_CODE = [path for path in PAGES if blocks(path, "python")]
+
+
+@pytest.mark.parametrize("page", [pytest.param(path, id=path.name) for path in WITH_CODE])
+def test_every_python_block_of_a_page_runs_in_order(page: Path, tmp_path: Path) -> None:
+    program = tmp_path / "page.py"
+    program.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
+    done = subprocess.run([sys.executable, "-W", "error", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_the_readme_says_is_printed_is_printed_and_nothing_is_refunded_by_a_second_run(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = blocks(ROOT / "README.md", "python")[0]
+    (tmp_path / "page.py").write_text(first, encoding="utf-8")
+    printed = [_printed(tmp_path) for _ in range(2)]
+    assert f"# {printed[0]}" in first
+    assert f"it prints `{printed[1]}`" in text
+    assert printed == ["ch_1 is refunded. [('ch_1', 4200)]", "ch_1 is refunded. []"]
+
+
+def _printed(folder: Path) -> str:
+    done = subprocess.run([sys.executable, "page.py"], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("page", [pytest.param(path, id=path.name) for path in PAGES])
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    assert [target for target in links(page) if not (page.parent / target.split("#")[0]).exists()] == []
+
+
+def test_the_reference_is_what_the_generator_would_write() -> None:
+    made = generator()
+    made.check()
+    for name, write in made.PAGES.items():
+        assert (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") == write(), f"{name}: run `make docs`"
+
+
+def test_the_picture_in_the_readme_is_of_every_way_of_the_demo() -> None:
+    assert "docs/images/demo.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
+    drawn = html.unescape(re.sub(r"<[^>]+>", " ", (ROOT / "docs" / "images" / "demo.svg").read_text(encoding="utf-8")))
+    words = " ".join(drawn.split())
+    assert [way.story for way in WAYS if way.story not in words] == []

@@ -1,0 +1,93 @@
+"""The web service example: submit, follow, decide; over ASGI, without a port."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx2
+
+from examples.example import load
+from remit import Paused, Remit
+
+ALICE = {"X-User": "alice", "Idempotency-Key": "message-1"}
+BOB = {"X-User": "bob"}
+Story = Callable[[httpx2.AsyncClient, Remit, list[str]], Awaitable[None]]
+
+
+def play(folder: Path, story: Story) -> None:
+    books: list[str] = []
+    app = load("service").create_app(folder / "service.db", books)
+
+    async def main() -> None:
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://service") as client,
+        ):
+            await story(client, app.state.remit, books)
+
+    asyncio.run(main())
+
+
+async def submit(client: httpx2.AsyncClient, text: str = "ch_1 was charged twice") -> httpx2.Response:
+    return await client.post("/messages", json={"text": text}, headers=ALICE)
+
+
+async def follow(client: httpx2.AsyncClient, run: str, after: int = 0) -> list[tuple[int, str, dict[str, object]]]:
+    """Events up to the run's end."""
+    reply = await client.get(f"/runs/{run}/events", headers={"X-User": "alice", "Last-Event-ID": str(after)})
+    found = []
+    for block in reply.text.strip().split("\n\n"):
+        number, kind, data = (line.split(": ", 1)[1] for line in block.splitlines())
+        found.append((int(number), kind, json.loads(data)))
+    return found
+
+
+async def pending(remit: Remit, run: str) -> str:
+    """The approval that the run asks for, once it waits."""
+    standing = await remit.run_to_end(run)
+    assert isinstance(standing, Paused)
+    return standing.approvals[0].id
+
+
+def test_a_submitted_run_waits_for_its_approval_and_a_second_click_changes_nothing(tmp_path: Path) -> None:
+    async def story(client: httpx2.AsyncClient, remit: Remit, books: list[str]) -> None:
+        submitted = await submit(client)
+        assert submitted.status_code == 202
+        approval = await pending(remit, submitted.json()["run"])
+        assert books == []
+        for _ in range(2):
+            decided = await client.post(f"/approvals/{approval}", json={"allow": True, "reason": "seen"}, headers=BOB)
+            assert decided.status_code == 200
+        events = await follow(client, submitted.json()["run"])
+        assert [number for number, _, _ in events] == list(range(1, len(events) + 1))
+        assert events[-1][1] == "run.ended"
+        assert books == ["ch_1"]
+        rest = await follow(client, submitted.json()["run"], after=events[-3][0])
+        assert [number for number, _, _ in rest] == [events[-2][0], events[-1][0]]
+
+    play(tmp_path, story)
+
+
+def test_the_same_key_is_the_same_run_and_another_message_under_it_a_conflict(tmp_path: Path) -> None:
+    async def story(client: httpx2.AsyncClient, remit: Remit, books: list[str]) -> None:
+        first, second = await submit(client), await submit(client)
+        assert first.json() == second.json()
+        assert (await submit(client, "something else")).status_code == 409
+
+    play(tmp_path, story)
+
+
+def test_who_may_not_decide_is_refused_and_a_stranger_is_not_let_in(tmp_path: Path) -> None:
+    async def story(client: httpx2.AsyncClient, remit: Remit, books: list[str]) -> None:
+        submitted = await submit(client)
+        approval = await pending(remit, submitted.json()["run"])
+        refused = await client.post(f"/approvals/{approval}", json={"allow": True}, headers={"X-User": "alice"})
+        assert refused.status_code == 403
+        assert (await client.post("/messages", json={"text": "x"}, headers={**ALICE, "X-User": "eve"})).status_code == 401
+        assert (await client.post("/approvals/apr_none", json={"allow": True}, headers=BOB)).status_code == 404
+        assert books == []
+
+    play(tmp_path, story)

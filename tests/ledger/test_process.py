@@ -1,0 +1,176 @@
+"""Several real processes on one file: they share it, see each other, and die without harm."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from ledger.support import RUN, Pen, Store, said, stamped, start
+from remit.errors import RunOwned
+from remit.types.ident import OwnerId, RunId
+from remit.types.ledger import Append
+
+WORKER = Path(__file__).with_name("worker.py")
+
+
+def spawn(store: Store, role: str, name: str, count: int = 1) -> subprocess.Popen[str]:
+    paths = os.pathsep.join([str(WORKER.parent.parent), *sys.path])
+    return subprocess.Popen(
+        [sys.executable, str(WORKER), str(store.path), role, name, str(count)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """Close its input, wait for its end; what it said last."""
+    said, _ = process.communicate(timeout=60)
+    return said.strip()
+
+
+def test_two_processes_write_one_file_and_each_key_is_held_once(file: Store) -> None:
+    count = 60
+    both = [spawn(file, "write", name, count) for name in ("a", "b")]
+    won = [int(finish(process)) for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum(won) == count
+
+    async def story() -> None:
+        ledger = await file.open()
+        assert len(await ledger.runs(limit=1000)) == 2 * count
+        assert len(await ledger.operations(state=("dispatched",), limit=1000)) == count
+        assert await ledger.verify() == []
+
+    file.tell(story)
+    assert apsw.Connection(str(file.path)).pragma("integrity_check") == "ok"
+
+
+def test_an_audit_finds_no_fault_while_another_process_writes(file: Store) -> None:
+    async def story() -> None:
+        ledger = await file.open()
+        process = spawn(file, "write", "w", 80)
+        audits = 0
+        while process.poll() is None or not audits:
+            assert await ledger.verify() == []
+            for one in await ledger.runs(status=["active"], limit=5):
+                assert await ledger.verify(one.id) == []
+            audits += 1
+        assert finish(process) == "80"
+
+    file.tell(story)
+
+
+@pytest.mark.parametrize("after", [5, 60])
+def test_a_writer_killed_in_mid_load_loses_nothing_that_it_was_told_is_durable(file: Store, after: int) -> None:
+    process = spawn(file, "endless", "k", 8)
+    durable: dict[str, int] = {}
+    for _ in range(after):
+        run, sequence = line(process).split()
+        durable[run] = int(sequence)
+    process.send_signal(signal.SIGKILL)
+    rest, _ = process.communicate()
+    for told in rest[: rest.rfind("\n") + 1].splitlines():  # the last line may be cut
+        run, sequence = told.split()
+        durable[run] = max(durable.get(run, 0), int(sequence))
+
+    async def story() -> None:
+        ledger = await file.open()
+        for run, sequence in durable.items():
+            found = await ledger.run(RunId(run))
+            assert found is not None
+            assert found.sequence >= sequence
+            assert (found.sequence - 1) % 3 == 0  # whole commits only
+            assert len(await ledger.read(RunId(run))) == found.sequence
+        assert await ledger.verify() == []
+        assert {one.id for one in await ledger.claimable(["support"])} >= set(durable)
+
+    file.tell(story)
+    assert apsw.Connection(str(file.path)).pragma("integrity_check") == "ok"
+
+
+def test_a_run_of_a_live_process_is_refused_and_of_a_killed_one_is_taken_over(file: Store) -> None:
+    async def story() -> None:
+        process = spawn(file, "hold", "h")
+        owner = OwnerId(await asyncio.to_thread(line, process))
+        ledger = await file.open()
+        run = RunId("run_h")
+        claim = Append(run=run, sequence=1, events=stamped(said()), claim=True)
+        assert await ledger.alive(owner)
+        assert await ledger.claimable(["support"]) == []
+        with pytest.raises(RunOwned):
+            await ledger.commit(claim)
+        process.send_signal(signal.SIGKILL)
+        await asyncio.to_thread(process.communicate)
+        assert not await ledger.alive(owner)
+        assert [one.id for one in await ledger.claimable(["support"])] == [run]
+        assert (await ledger.commit(claim)).epoch == 2
+
+    file.tell(story)
+
+
+def test_a_process_that_ends_well_leaves_no_lock(file: Store) -> None:
+    async def story() -> None:
+        process = spawn(file, "hold", "h")
+        owner = OwnerId(await asyncio.to_thread(line, process))
+        ledger = await file.open()
+        await asyncio.to_thread(finish, process)
+        assert process.returncode == 0
+        assert not await ledger.alive(owner)
+        assert len(list(file.path.with_name("ledger.db-owners").iterdir())) == 1
+
+    file.tell(story)
+
+
+def test_what_another_process_posts_wakes_who_waits(file: Store) -> None:
+    async def story() -> None:
+        ledger = await file.open()
+        await start(ledger, RunId("run_t"))
+        process = spawn(file, "tell", "t")
+        assert await asyncio.to_thread(line, process) == "ready"
+        assert process.stdin is not None
+        count = await ledger.changed(-1, timeout_s=0)
+        inbox = asyncio.create_task(ledger.wait_inbox(RunId("run_t"), after=0, timeout_s=60))
+        changes = asyncio.create_task(ledger.changed(count, timeout_s=60))
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        assert await inbox
+        assert await changes > count
+        await asyncio.to_thread(finish, process)
+
+    file.tell(story)
+
+
+def test_a_process_that_waits_for_nothing_does_not_look_at_the_file(file: Store) -> None:
+    looks: list[str] = []
+
+    def hook(db: apsw.Connection) -> None:
+        db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: looks.append(str(event["sql"])))  # type: ignore[index]
+
+    async def story() -> None:
+        apsw.connection_hooks.append(hook)
+        try:
+            pen = Pen(await file.open())
+        finally:
+            apsw.connection_hooks.remove(hook)
+        await pen.start()
+        assert not await pen.ledger.wait_inbox(RUN, after=0, timeout_s=0.12)
+        polls = len([one for one in looks if "data_version" in one])
+        assert polls >= 2
+        await asyncio.to_thread(lambda: subprocess.run([sys.executable, "-c", "import time; time.sleep(0.2)"], check=True))
+        assert len([one for one in looks if "data_version" in one]) <= polls + 1
+
+    file.tell(story)

@@ -1,0 +1,69 @@
+"""A process on a ledger's file, for stories of several: `worker.py FILE ROLE NAME COUNT`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from ledger.support import Pen, moved, operation, said
+from remit.errors import KeyTaken
+from remit.ledger import SqliteLedger
+from remit.types.ident import Digest, OperationId, RunId
+from remit.types.ledger import CancelRun, OpenOperation
+
+
+async def write(ledger: SqliteLedger, name: str, count: int) -> None:
+    """Many runs at once, each with an operation; keys are shared with whoever else runs this."""
+
+    async def one(number: int) -> bool:
+        pen = Pen(ledger, RunId(f"run_{name}_{number}"))
+        await pen.start()
+        await pen.write(said("a"), said("b"))
+        try:
+            row = operation(id=OperationId(f"op_{name}_{number}"), run=pen.run, key=Digest(f"key_{number}"))
+            await pen.write(moved(row, "allowed"), changes=(OpenOperation(row),))
+        except KeyTaken:
+            return False
+        return True
+
+    print(sum(await asyncio.gather(*(one(number) for number in range(count)))), flush=True)
+
+
+async def endless(ledger: SqliteLedger, name: str, count: int) -> None:
+    """Append without end, telling each sequence once it is durable."""
+
+    async def one(number: int) -> None:
+        pen = Pen(ledger, RunId(f"run_{name}_{number}"))
+        await pen.start()
+        while True:
+            await pen.write(*(said("x" * 500) for _ in range(3)))
+            print(pen.run, pen.sequence, flush=True)
+
+    await asyncio.gather(*(one(number) for number in range(count)))
+
+
+async def hold(ledger: SqliteLedger, name: str, count: int) -> None:
+    """Own a run until the parent closes the pipe."""
+    await Pen(ledger, RunId(f"run_{name}")).start()
+    print(ledger.owner, flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+
+
+async def tell(ledger: SqliteLedger, name: str, count: int) -> None:
+    """Post to a run when the parent says so."""
+    print("ready", flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+    await ledger.post(RunId(f"run_{name}"), CancelRun(by="another process"))
+    print("posted", flush=True)
+
+
+async def main(path: Path, role: str, name: str, count: int) -> None:
+    ledger = SqliteLedger(path)
+    await ledger.open()
+    await {"write": write, "endless": endless, "hold": hold, "tell": tell}[role](ledger, name, count)
+    await ledger.aclose()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])))
