@@ -6,15 +6,15 @@ import asyncio
 import json
 from dataclasses import replace
 
-from gate.stage import ALICE, BOB, Stage, on_stage, opened, stage
+from gate.stage import ALICE, BOB, Stage, on_stage, opened, stage, verified
 from remit import ambient
 from remit.policy import Allow, Ask, Deny
-from remit.tool import CALL, READ, always, ask_user, manual, tool, when, withdraw, write
+from remit.tool import CALL, READ, NoEffect, always, ask_user, manual, tool, when, withdraw, write
 from remit.types.event import ApprovalRequested, OperationMoved
 from remit.types.ident import CallId
 from remit.types.label import TRUSTED
 from remit.types.ledger import Decision, Withdrawal
-from remit.types.outcome import NotRun, Refused, Succeeded
+from remit.types.outcome import Failed, NotRun, Refused, Succeeded
 
 RAN: list[tuple[str, int]] = []
 
@@ -427,3 +427,74 @@ async def test_every_move_names_its_operation_and_its_call(s: Stage) -> None:
     assert s.ended().changed is True
     assert s.ended().label == TRUSTED
     assert s.scene.principal == ALICE
+
+
+def test_what_was_approved_and_not_yet_dispatched_when_the_owner_died_goes_on_without_asking_again() -> None:
+    async def go() -> None:
+        async with opened() as ledger:
+            one = await stage(ledger, [refund, peek, ask_user])
+            await one.consider("refund", {**BIG, "charge": "ch_20"})
+            await one.consider("peek", {"text": "x"}, call="1.1")
+            await one.consider("ask_user", {"question": "Which?"}, call="1.2")
+            assert await one.decide("1.0") is not None
+            assert await one.decide("1.1") is not None
+            await one.scene.journal.flush()
+            await one.scene.journal.commit(release=True)
+            two = await stage(ledger, [refund, peek, ask_user], claim=True)
+            for call, verdict in (("1.0", "ready"), ("1.1", "ready"), ("1.2", "waiting")):
+                plan = await two.gate.consider(replace(one.proposals[call], again=True), two.scene)
+                assert two.considered(call).verdict == verdict
+                if plan is not None:
+                    assert isinstance(await two.go(plan, call), Succeeded)
+            assert [row.state for row in await two.approvals()] == ["consumed", "consumed", "pending"]
+            assert len(await two.operations()) == 1
+            await two.scene.journal.flush()
+            await verified(ledger)
+
+    asyncio.run(go())
+
+
+@on_stage(refund)
+async def test_a_second_request_for_the_same_key_says_that_the_first_one_waits(s: Stage) -> None:
+    await s.consider("refund", {**BIG, "charge": "ch_21"})
+    await s.consider("refund", {**BIG, "charge": "ch_21", "cents": 700}, call="1.1")
+    first, second = await s.approvals()
+    assert first.reasons == ()
+    assert any(str(first.operation) in reason for reason in second.reasons)
+    assert isinstance(await s.go(await s.decide("1.1"), "1.1"), Succeeded)
+
+
+def test_a_call_that_followed_a_holder_is_put_to_a_person_after_all_if_the_holder_failed() -> None:
+    started, release = asyncio.Event, asyncio.Event
+
+    async def go() -> None:
+        began, let = started(), release()
+
+        @tool(effect=write(once_per="id", recovery=manual), timeout_s=5)
+        async def act(id: str) -> str:
+            """Act.
+
+            Args:
+                id: which
+            """
+            began.set()
+            await let.wait()
+            raise NoEffect("declined")
+
+        async with opened() as ledger:
+            one = await stage(ledger, [act], policies=[lambda r: Allow()])
+            two = await stage(ledger, [act], run="run_2")
+            first = asyncio.ensure_future(one.call("act", {"id": "1"}))
+            await began.wait()
+            plan = await two.consider("act", {"id": "1"})
+            assert plan is not None
+            assert two.considered().code == "held"
+            let.set()
+            assert isinstance(await first, Failed)
+            await two.gate.execute(plan, two.scene)
+            assert two.considered().verdict == "waiting"
+            assert two.of_kind("call.ended") == []
+            assert (await two.operation()).state == "awaiting_approval"
+            await verified(ledger)
+
+    asyncio.run(go())

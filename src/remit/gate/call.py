@@ -17,6 +17,7 @@ from remit.gate.code import refuse, unknown
 from remit.gate.consider import consider
 from remit.gate.desk import Desk
 from remit.gate.execute import execute
+from remit.gate.patience import Patience
 from remit.gate.reconsider import reconsider
 from remit.gate.resume import recover_call
 from remit.gate.scene import Plan, Proposal, Scene
@@ -36,6 +37,7 @@ __all__ = ["Sessions"]
 
 _KEPT = 256
 _LOOK_S = 0.5
+_WAIT_S = 30.0
 _RETRIES = 50
 
 
@@ -66,10 +68,9 @@ class Sessions:
 
     async def _call(self, proposal: Proposal, principal: Principal, run: RunId, named: bool) -> Outcome | Awaiting:
         tool = self._desk.tools.get(proposal.name)
-        late = asyncio.ensure_future(ambient.sleep(30.0 if tool is None else tool.timeout_s))
-        try:
+        with Patience(_WAIT_S if tool is None else tool.timeout_s) as patience:
             for _ in range(_RETRIES):
-                session = await self._enter(run, principal, proposal, late)
+                session = await self._enter(run, principal, proposal, patience)
                 if not isinstance(session, Session):
                     return session
                 try:
@@ -82,13 +83,11 @@ class Sessions:
                 finally:
                     session.in_flight -= 1
             raise RunOwned("other processes keep taking this run; try again", run=run)
-        finally:
-            late.cancel()
 
     # opening
 
     async def _enter(
-        self, run: RunId, principal: Principal | None, proposal: Proposal | None, late: asyncio.Future[None]
+        self, run: RunId, principal: Principal | None, proposal: Proposal | None, patience: Patience
     ) -> Session | Outcome | Awaiting:
         """The run's session with this call in flight; or the answer, if another process has it."""
         while True:
@@ -102,13 +101,14 @@ class Sessions:
             call = None if proposal is None else view.calls.get(proposal.call)
             if call is not None and proposal is not None and call.outcome is not None:
                 return call.outcome if self._same(call, proposal) else refuse("conflict")
-            if late.done():
+            if patience.over:
                 if call is not None and call.operation is not None and view.operations.get(call.operation) == "dispatched":
                     return unknown("in_progress", operation=call.operation)
                 raise RunOwned("a live process owns the run", run=run, owner=found.owner)
-            moved = asyncio.ensure_future(self._desk.ledger.changed(seen, timeout_s=_LOOK_S))
-            await asyncio.wait({moved, late}, return_when=asyncio.FIRST_COMPLETED)
-            moved.cancel()
+            await patience.wait(self._changed(seen))
+
+    async def _changed(self, seen: int) -> None:
+        await self._desk.ledger.changed(seen, timeout_s=_LOOK_S)
 
     async def _open(self, run: RunId, principal: Principal | None) -> Session | RunRow:
         """The session; or the run's row, if a live process elsewhere owns it."""
@@ -268,17 +268,14 @@ class Sessions:
     # closing
 
     async def _close(self, run: RunId) -> None:
-        late = asyncio.ensure_future(ambient.sleep(30.0))
+        with Patience(_WAIT_S) as patience:
+            session = await self._enter(run, None, None, patience)
+        assert isinstance(session, Session)
         try:
-            session = await self._enter(run, None, None, late)
-            assert isinstance(session, Session)
-            try:
-                await self._end(session)
-            finally:
-                session.in_flight -= 1
-                self._known.pop(run, None)
+            await self._end(session)
         finally:
-            late.cancel()
+            session.in_flight -= 1
+            self._known.pop(run, None)
 
     async def _end(self, session: Session) -> None:
         if session.view.ended:

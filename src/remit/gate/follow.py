@@ -6,14 +6,12 @@ another run's operation is recovered only by claiming that run while nobody aliv
 
 from __future__ import annotations
 
-import asyncio
-
-from remit import ambient
 from remit.gate.code import unknown
 from remit.gate.desk import Desk
 from remit.gate.draft import Stop
 from remit.gate.elsewhere import recover_elsewhere
 from remit.gate.lookup import conflict, repeat_of
+from remit.gate.patience import Patience
 from remit.gate.recover import Case, recover
 from remit.gate.scene import Plan, Scene
 from remit.types.ident import OperationId
@@ -30,8 +28,7 @@ async def follow(desk: Desk, plan: Plan, scene: Scene, holder: OperationId) -> S
 
     Waits at most for the tool's timeout, if somebody alive is at it.
     """
-    late = asyncio.ensure_future(ambient.sleep(plan.tool.timeout_s))
-    try:
+    with Patience(plan.tool.timeout_s) as patience:
         while True:
             await scene.journal.flush()  # the holder may be this run's own, and its end only noted
             seen = await desk.ledger.changed(-1, timeout_s=0)
@@ -46,11 +43,9 @@ async def follow(desk: Desk, plan: Plan, scene: Scene, holder: OperationId) -> S
                 continue
             if row.state == "unknown" and row.id not in desk.recovering:
                 return Stop("lookup", unknown("unknown", operation=row.id), operation=row.id)
-            if late.done():
+            if patience.over:
                 return Stop("lookup", unknown("in_progress", operation=row.id), operation=row.id)
-            await _news(desk, scene, seen, late)
-    finally:
-        late.cancel()
+            await patience.wait(scene.woken.heard(_LOOK_S), _changed(desk, seen))
 
 
 async def _recovered(desk: Desk, row: Operation, scene: Scene) -> bool:
@@ -75,11 +70,5 @@ async def _passed() -> bool:
     return True
 
 
-async def _news(desk: Desk, scene: Scene, seen: int, late: asyncio.Future[None]) -> None:
-    ring = asyncio.ensure_future(scene.woken.heard(_LOOK_S))
-    moved = asyncio.ensure_future(desk.ledger.changed(seen, timeout_s=_LOOK_S))
-    try:
-        await asyncio.wait({ring, moved, late}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        ring.cancel()
-        moved.cancel()
+async def _changed(desk: Desk, seen: int) -> None:
+    await desk.ledger.changed(seen, timeout_s=_LOOK_S)
