@@ -728,7 +728,7 @@ def test_recover_without_a_waiting_call_settles_and_dispatches_nothing() -> None
             [row] = await ledger.operations(run=one.scene.run)
             assert row.state == "failed"
             assert world.effects == []
-            [notice] = await ledger.notices(row.conversation)  # type: ignore[arg-type]
+            [notice] = await ledger.notices(row.conversation, tenant=row.tenant)  # type: ignore[arg-type]
             assert notice.notify.operation == row.id
 
     with ambient.use(ambient.Seeded()):

@@ -127,7 +127,7 @@ def test_a_transcript_is_what_was_said_in_the_order_of_the_runs(store: Store) ->
                 AnswerChecked(turn=1, valid=True, done=True),
                 ResultsAppended(turn=1, wording=Wording("[]")),
             )
-        told = await ledger.transcript(TICKET)
+        told = await ledger.transcript(TICKET, tenant="acme")
         assert [(one.run, one.event.kind) for one in told] == [
             ("run_b", "message.appended"),
             ("run_b", "results.appended"),
@@ -183,7 +183,7 @@ def test_no_question_and_no_commit_scans_a_table_that_grows(file: Store) -> None
             await ledger.claimable(AGENTS)
             await ledger.find_request(tenant="acme", subject="alice", agent="support", request_id="message-1")
             await ledger.read(RUN)
-            await ledger.transcript(TICKET)
+            await ledger.transcript(TICKET, tenant="acme")
             await ledger.runs(status=["queued"])
             await ledger.runs(tenant="acme")
             await ledger.operation(OperationId("op"))
@@ -194,7 +194,7 @@ def test_no_question_and_no_commit_scans_a_table_that_grows(file: Store) -> None
             await ledger.approval(ApprovalId("apr"))
             await ledger.approvals(state=("pending",))
             await ledger.inbox(RUN)
-            await ledger.notices(TICKET)
+            await ledger.notices(TICKET, tenant="acme")
             await ledger.alive(OwnerId("nobody"))
             await ledger.verify(RUN)
 

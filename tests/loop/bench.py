@@ -159,7 +159,7 @@ class Bench:
         history: list[Recorded] = []
         if conversation is not None:
             changes = (HoldConversation(conversation, row.tenant, row.subject, "shop"),)
-            history = await self.ledger.transcript(conversation)
+            history = await self.ledger.transcript(conversation, tenant=self.principal.tenant)
         driver = Driver(spec, self.gate(), self.ledger, run=name, principal=self.principal, history=history)
         self.last = driver
         await driver.begin(self.opening(name, spec, text), changes=changes, create=Create(row, "{}"))
@@ -173,7 +173,7 @@ class Bench:
         name, spec = RunId(run), self.spec(turns, **more)
         row = await self.ledger.run(name)
         assert row is not None
-        history = [] if row.conversation is None else await self.ledger.transcript(row.conversation)
+        history = [] if row.conversation is None else await self.ledger.transcript(row.conversation, tenant=row.tenant)
         driver = Driver(spec, self.gate(), self.ledger, run=name, principal=self.principal, history=history)
         self.last = driver
         resumed = Resumed(owner=self.ledger.owner, scopes=(), scopes_from="recorded")

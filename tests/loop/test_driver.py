@@ -583,7 +583,7 @@ def test_the_model_may_be_answered_with_a_receipt_and_the_outcome_comes_later() 
         held = (await bench.outcomes())["1.1"]  # type: ignore[index]
         assert isinstance(held, NotRun)
         assert held.code == "waiting"
-        conversation = await bench.ledger.conversation(bench_conversation(bench))
+        conversation = await bench.ledger.conversation(bench_conversation(bench), tenant=bench.principal.tenant)
         assert conversation is not None
         assert conversation.holder is None
         await bench.decide("approved")

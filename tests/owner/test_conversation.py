@@ -132,18 +132,34 @@ def test_a_queued_run_survives_its_process_with_everything_that_was_asked() -> N
     play(story)
 
 
-@pytest.mark.parametrize("other", [BOB, Principal("alice", tenant="other")])
-def test_a_conversation_of_another_principal_is_denied(other: Principal) -> None:
+def test_a_conversation_of_another_principal_is_denied() -> None:
     async def story() -> None:
         model = ScriptedModel(lambda body: "Hello.")
         agents = [support(model), Agent("second", model=model, tools=[lookup_order])]
         async with Remit(ledger=MemoryLedger(), agents=agents, deps=Shop()) as remit:
             await remit.run("support", "hi", principal=ALICE, conversation="t")
             with pytest.raises(Denied):
-                await remit.run("support", "hi", principal=other, conversation="t")
+                await remit.run("support", "hi", principal=BOB, conversation="t")
             with pytest.raises(Denied):
                 await remit.run("second", "hi", principal=ALICE, conversation="t")
             assert len(await remit.runs()) == 1
+
+    play(story)
+
+
+def test_conversations_of_two_tenants_with_one_name_never_meet() -> None:
+    async def story() -> None:
+        model = ScriptedModel(lambda body: "Hello.")
+        elsewhere = Principal("alice", tenant="other")
+        async with Remit(ledger=MemoryLedger(), agents=[support(model)], deps=Shop()) as remit:
+            await remit.run("support", ["for acme", untrusted("pasted")], principal=ALICE, conversation="t")
+            await remit.run("support", "for other", principal=elsewhere, conversation="t")
+            await remit.run("support", "and again", principal=elsewhere, conversation="t")
+            assert b"for other" in model.requests[-1]
+            assert b"for acme" not in model.requests[-1]
+            rows = await remit.ledger.runs(tenant="other")
+            label = (await remit.events(rows[0].id))[0].event.label
+            assert label.trusted
 
     play(story)
 

@@ -87,30 +87,32 @@ def make(change: Change, at: Place) -> None:  # the closed list, one line each
 
 
 def _hold(change: HoldConversation, at: Place) -> None:
-    row = one(at.db, "SELECT tenant, subject, agent, holder, last FROM remit_conversation WHERE id = ?", change.conversation)
+    name = (change.tenant, change.conversation)
+    row = one(at.db, "SELECT subject, agent, holder, last FROM remit_conversation WHERE tenant = ? AND id = ?", *name)
     if row is None:
-        tenant, subject, agent, holder, last = change.tenant, change.subject, change.agent, None, None
+        subject, agent, holder, last = change.subject, change.agent, None, None
         execute(
             at.db,
-            "INSERT INTO remit_conversation (id, tenant, subject, agent, label) VALUES (?, ?, ?, ?, ?)",
-            (change.conversation, tenant, subject, agent, encode_label(UNTRUSTED)),
+            "INSERT INTO remit_conversation (tenant, id, subject, agent, label) VALUES (?, ?, ?, ?, ?)",
+            (*name, subject, agent, encode_label(UNTRUSTED)),
         )
     else:
-        tenant, subject, agent, holder, last = row
-    if (tenant, subject, agent) != (change.tenant, change.subject, change.agent):
-        raise Conflict("the conversation belongs to another tenant, subject or agent", code="conversation.foreign")
+        subject, agent, holder, last = row
+    if (subject, agent) != (change.subject, change.agent):
+        raise Conflict("the conversation belongs to another subject or agent", code="conversation.foreign")
     if holder not in (None, at.run):
         raise Conflict("another run holds the conversation", code="conversation.held", run=holder)
     if change.after is not None and change.after != (last or ""):
         raise Conflict("the conversation has moved on since it was read", code="conversation.moved", run=last)
-    execute(at.db, "UPDATE remit_conversation SET holder = ? WHERE id = ?", (at.run, change.conversation))
+    execute(at.db, "UPDATE remit_conversation SET holder = ? WHERE tenant = ? AND id = ?", (at.run, *name))
 
 
 def _free(change: FreeConversation, at: Place) -> None:
     execute(
         at.db,
-        "UPDATE remit_conversation SET holder = NULL, last = ?, label = ? WHERE id = ? AND holder = ?",
-        (at.run, encode_label(change.label), change.conversation, at.run),
+        """UPDATE remit_conversation SET holder = NULL, last = ?, label = ?
+        WHERE tenant = (SELECT tenant FROM remit_run WHERE id = ?) AND id = ? AND holder = ?""",
+        (at.run, encode_label(change.label), at.run, change.conversation, at.run),
     )
 
 
@@ -237,8 +239,17 @@ def _keep(change: KeepBlob, at: Place) -> None:
 def _notify(change: Notify, at: Place) -> None:
     execute(
         at.db,
-        "INSERT INTO remit_notice (conversation, run, call, tool, operation, outcome) VALUES (?, ?, ?, ?, ?, ?)",
-        (change.conversation, change.run, change.call, change.tool, change.operation, encode_outcome(change.outcome)),
+        """INSERT INTO remit_notice (tenant, conversation, run, call, tool, operation, outcome)
+        SELECT tenant, ?, ?, ?, ?, ?, ? FROM remit_run WHERE id = ?""",
+        (
+            change.conversation,
+            change.run,
+            change.call,
+            change.tool,
+            change.operation,
+            encode_outcome(change.outcome),
+            change.run,
+        ),
     )
 
 

@@ -151,17 +151,17 @@ class StoreLedger(ABC):
         """A run's events, in order."""
         return self._read(lambda db: reader.read(db, run, after, limit))
 
-    async def transcript(self, conversation: ConversationId) -> list[Recorded]:
+    async def transcript(self, conversation: ConversationId, *, tenant: str) -> list[Recorded]:
         """Messages, replies and results of all runs of a conversation, in order of their start."""
-        return self._read(lambda db: reader.transcript(db, conversation))
+        return self._read(lambda db: reader.transcript(db, tenant, conversation))
 
-    async def conversation(self, conversation: ConversationId) -> Conversation | None:
+    async def conversation(self, conversation: ConversationId, *, tenant: str) -> Conversation | None:
         """A conversation's row."""
-        return self._read(lambda db: reader.conversation(db, conversation))
+        return self._read(lambda db: reader.conversation(db, tenant, conversation))
 
-    async def notices(self, conversation: ConversationId) -> list[Notice]:
+    async def notices(self, conversation: ConversationId, *, tenant: str) -> list[Notice]:
         """What no message of the conversation carries yet, oldest first."""
-        return self._read(lambda db: reader.notices(db, conversation))
+        return self._read(lambda db: reader.notices(db, tenant, conversation))
 
     async def operation(self, operation: OperationId) -> Operation | None:
         """An operation's row."""

@@ -40,7 +40,7 @@ CREATE UNIQUE INDEX remit_run_request ON remit_run (tenant, subject, agent, requ
 CREATE INDEX remit_run_status ON remit_run (status, number);
 CREATE INDEX remit_run_owner ON remit_run (owner) WHERE status = 'active';
 CREATE INDEX remit_run_tenant ON remit_run (tenant, number);
-CREATE INDEX remit_run_conversation ON remit_run (conversation, number) WHERE conversation IS NOT NULL;
+CREATE INDEX remit_run_conversation ON remit_run (tenant, conversation, number) WHERE conversation IS NOT NULL;
 CREATE INDEX remit_run_expiry ON remit_run (expires_ms) WHERE status = 'paused' AND expires_ms IS NOT NULL;
 
 CREATE TABLE remit_event (
@@ -134,13 +134,14 @@ CREATE INDEX remit_approval_run ON remit_approval (run, number);
 CREATE INDEX remit_approval_state ON remit_approval (state, number);
 
 CREATE TABLE remit_conversation (
-    id TEXT PRIMARY KEY,
     tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
     subject TEXT NOT NULL,
     agent TEXT NOT NULL,
     holder TEXT,
     last TEXT,
-    label TEXT NOT NULL
+    label TEXT NOT NULL,
+    PRIMARY KEY (tenant, id)
 ) STRICT;
 
 CREATE TABLE remit_inbox (id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, text TEXT NOT NULL) STRICT;
@@ -148,6 +149,7 @@ CREATE INDEX remit_inbox_run ON remit_inbox (run, id);
 
 CREATE TABLE remit_notice (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL,
     conversation TEXT NOT NULL,
     run TEXT NOT NULL,
     call TEXT NOT NULL,
@@ -155,7 +157,7 @@ CREATE TABLE remit_notice (
     operation TEXT,
     outcome TEXT NOT NULL
 ) STRICT;
-CREATE INDEX remit_notice_conversation ON remit_notice (conversation, id);
+CREATE INDEX remit_notice_conversation ON remit_notice (tenant, conversation, id);
 
 CREATE TABLE remit_spent (
     scope TEXT PRIMARY KEY,

@@ -106,21 +106,22 @@ def read(db: apsw.Connection, run: RunId, after: int, limit: int | None) -> list
     return [_recorded(row) for row in found]
 
 
-def transcript(db: apsw.Connection, conversation: ConversationId) -> list[Recorded]:
+def transcript(db: apsw.Connection, tenant: str, conversation: ConversationId) -> list[Recorded]:
     """What was said in a conversation, over all its runs."""
-    found = rows(db, _TRANSCRIPT, (conversation,))
+    found = rows(db, _TRANSCRIPT, (tenant, conversation))
     return [_recorded(row) for row in found]
 
 
-def conversation(db: apsw.Connection, id: ConversationId) -> Conversation | None:
+def conversation(db: apsw.Connection, tenant: str, id: ConversationId) -> Conversation | None:
     """A conversation's row."""
-    row = one(db, f"{CONVERSATION} WHERE id = ?", id)
+    row = one(db, f"{CONVERSATION} WHERE tenant = ? AND id = ?", tenant, id)
     return conversation_of(row) if row else None
 
 
-def notices(db: apsw.Connection, conversation: ConversationId) -> list[Notice]:
+def notices(db: apsw.Connection, tenant: str, conversation: ConversationId) -> list[Notice]:
     """What no message carries yet, oldest first."""
-    return [notice_of(row) for row in rows(db, f"{NOTICE} WHERE conversation = ? ORDER BY id", (conversation,))]
+    found = rows(db, f"{NOTICE} WHERE tenant = ? AND conversation = ? ORDER BY id", (tenant, conversation))
+    return [notice_of(row) for row in found]
 
 
 def operation(db: apsw.Connection, id: OperationId) -> Operation | None:
@@ -211,10 +212,11 @@ _EXPIRED = f"""{_NUMBERED} remit_run r INDEXED BY remit_run_expiry
 _TOLD = f"""{_NUMBERED} (SELECT DISTINCT run FROM remit_inbox) i CROSS JOIN remit_run r
     WHERE r.id = i.run AND r.status IN ('paused', 'ended')"""
 _QUEUED = f"""{_NUMBERED} remit_run r WHERE r.status = 'queued'
-    AND NOT EXISTS (SELECT 1 FROM remit_conversation c WHERE c.id = r.conversation AND c.holder <> r.id)
+    AND NOT EXISTS (SELECT 1 FROM remit_conversation c WHERE c.tenant = r.tenant AND c.id = r.conversation AND c.holder <> r.id)
     AND NOT EXISTS (
-        SELECT 1 FROM remit_run e WHERE e.conversation = r.conversation AND e.status = 'queued' AND e.number < r.number
+        SELECT 1 FROM remit_run e
+        WHERE e.tenant = r.tenant AND e.conversation = r.conversation AND e.status = 'queued' AND e.number < r.number
     )"""
 _TRANSCRIPT = f"""{_EVENTS} JOIN remit_run r ON r.id = e.run
-    WHERE r.conversation = ? AND e.kind IN ('message.appended', 'model.replied', 'results.appended')
+    WHERE r.tenant = ? AND r.conversation = ? AND e.kind IN ('message.appended', 'model.replied', 'results.appended')
     ORDER BY r.number, e.sequence"""

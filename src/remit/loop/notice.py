@@ -23,7 +23,7 @@ async def notices(live: Live) -> tuple[tuple[MessageAppended, ...], tuple[TakeNo
     conversation = live.started.conversation
     if conversation is None:
         return (), ()
-    waiting = await live.ledger.notices(conversation)
+    waiting = await live.ledger.notices(conversation, tenant=live.started.tenant)
     if not waiting:
         return (), ()
     label = await _label(live, waiting)

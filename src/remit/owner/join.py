@@ -75,7 +75,7 @@ async def _still(state: State, row: RunRow) -> Standing | None:
 
 async def _behind_paused(state: State, row: RunRow) -> bool:
     """Whether the run that holds the conversation waits for people."""
-    conversation = None if row.conversation is None else await state.ledger.conversation(row.conversation)
+    conversation = None if row.conversation is None else await state.ledger.conversation(row.conversation, tenant=row.tenant)
     if conversation is None or conversation.holder is None:
         return False
     holder = await state.ledger.run(conversation.holder)

@@ -106,13 +106,13 @@ async def _begin(state: State, start: _Start) -> None:
     if row.conversation is None:
         events = first_events(bound, principal, request, row)
     else:
-        conversation = await state.ledger.conversation(row.conversation)
+        conversation = await state.ledger.conversation(row.conversation, tenant=row.tenant)
         last = None if conversation is None else conversation.last
         before = None if last is None else await _started_of(state, last)
         _check_fit(start, before)
         label = TRUSTED if conversation is None else conversation.label
         events = first_events(bound, principal, request, row, context=label, before=before, after=last)
-        history = await state.ledger.transcript(row.conversation)
+        history = await state.ledger.transcript(row.conversation, tenant=row.tenant)
         hold = HoldConversation(row.conversation, row.tenant, row.subject, row.agent, last or _NONE_YET)
         changes = (hold, *changes)
 
@@ -148,14 +148,14 @@ async def _queue(state: State, start: _Start) -> None:
 async def _must_wait(state: State, row: RunRow) -> bool:
     """Whether another run holds the conversation or waits for it."""
     assert row.conversation is not None
-    conversation = await state.ledger.conversation(row.conversation)
+    conversation = await state.ledger.conversation(row.conversation, tenant=row.tenant)
     if conversation is None:
         return False
-    if (conversation.tenant, conversation.subject, conversation.agent) != (row.tenant, row.subject, row.agent):
+    if (conversation.subject, conversation.agent) != (row.subject, row.agent):
         raise _foreign(row)
     if conversation.holder is not None:
         return True
-    return bool(await state.ledger.runs(conversation=row.conversation, status=("queued",), limit=1))
+    return bool(await state.ledger.runs(tenant=row.tenant, conversation=row.conversation, status=("queued",), limit=1))
 
 
 def _foreign(row: RunRow) -> Denied:

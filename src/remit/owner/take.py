@@ -75,7 +75,7 @@ async def take_up(state: State, row: RunRow, caller: Principal | None = None) ->
     async def claim(driver: Driver) -> None:
         await driver.take_up(row, recorded, resumed)
 
-    history = [] if row.conversation is None else await state.ledger.transcript(row.conversation)
+    history = [] if row.conversation is None else await state.ledger.transcript(row.conversation, tenant=row.tenant)
     await launch(state, row.id, bound, principal, first=claim, history=history)
 
 
@@ -113,7 +113,7 @@ async def standing_of_row(state: State, row: RunRow) -> Standing | Submitted:
     """How a run stands by its events, whoever drives it."""
     ledger = state.ledger
     if row.status == "queued":
-        conversation = None if row.conversation is None else await ledger.conversation(row.conversation)
+        conversation = None if row.conversation is None else await ledger.conversation(row.conversation, tenant=row.tenant)
         holder = None if conversation is None else conversation.holder
         pending = [] if holder is None else await ledger.approvals(run=holder, state=("pending",))
         return Paused(
@@ -134,10 +134,10 @@ async def _may_start(state: State, row: RunRow) -> bool:
     """Whether a queued run is the next one, and its conversation is free."""
     if row.conversation is None:
         return True
-    conversation = await state.ledger.conversation(row.conversation)
+    conversation = await state.ledger.conversation(row.conversation, tenant=row.tenant)
     if conversation is not None and conversation.holder is not None:
         return False
-    first = await state.ledger.runs(conversation=row.conversation, status=("queued",), limit=1)
+    first = await state.ledger.runs(tenant=row.tenant, conversation=row.conversation, status=("queued",), limit=1)
     return bool(first) and first[0].id == row.id
 
 

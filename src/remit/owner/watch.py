@@ -69,10 +69,10 @@ def _is_ours_to_take(state: State, row: RunRow) -> bool:
 
 
 def _first_of_each_queue(rows: list[RunRow]) -> list[RunRow]:
-    queues: set[ConversationId | RunId] = set()
+    queues: set[tuple[str, ConversationId | RunId]] = set()
     first: list[RunRow] = []
     for row in rows:
-        queue = row.id if row.status != "queued" or row.conversation is None else row.conversation
+        queue = (row.tenant, row.id if row.status != "queued" or row.conversation is None else row.conversation)
         if queue not in queues:
             queues.add(queue)
             first.append(row)

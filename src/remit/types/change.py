@@ -45,7 +45,7 @@ class HoldConversation:
     """Make it this run's. Makes the conversation if there is none.
 
     Raises `Conflict` with code `conversation.held` (`details["run"]`) if another run holds it,
-    `conversation.foreign` if it belongs to another tenant, subject or agent, and `conversation.moved` if its
+    `conversation.foreign` if it belongs to another subject or agent of the tenant, and `conversation.moved` if its
     last run is not `after` (an empty string: none yet; None: not checked).
     """
 

@@ -198,13 +198,13 @@ class Ledger(Protocol):
 
     async def read(self, run: RunId, *, after: int = 0, limit: int | None = None) -> list[Recorded]: ...
 
-    async def transcript(self, conversation: ConversationId) -> list[Recorded]:
+    async def transcript(self, conversation: ConversationId, *, tenant: str) -> list[Recorded]:
         """`message.appended`, `model.replied` and `results.appended` of all its runs, in order of their start."""
         ...
 
-    async def conversation(self, conversation: ConversationId) -> Conversation | None: ...
+    async def conversation(self, conversation: ConversationId, *, tenant: str) -> Conversation | None: ...
 
-    async def notices(self, conversation: ConversationId) -> list[Notice]:
+    async def notices(self, conversation: ConversationId, *, tenant: str) -> list[Notice]:
         """What no message of the conversation carries yet, oldest first."""
         ...
 
