@@ -170,6 +170,9 @@ class World:
                 running = other.operation and self.state.operations.get(other.operation) == "dispatched"
                 assert not running or disjoint(other, call), f"{other.id} and {call.id} run at once"
             assert self.state.cancelled is None
+            before = [one.event for one in self.journal[:-1] if isinstance(one.event, OperationMoved)]
+            again = [one for one in before if one.call == event.call and one.state == "dispatched"]
+            assert not again, f"{call.id} was dispatched twice"
 
     # jobs
 

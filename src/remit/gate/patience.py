@@ -27,12 +27,14 @@ class Patience:
         return self._late is not None and self._late.done()
 
     async def wait(self, *news: Coroutine[object, object, object]) -> None:
-        """Return when one of `news` has come, or the time is up."""
+        """Return when one of `news` has come, or the time is up. What a piece of news raises is raised."""
         if self._late is None:
             self._late = asyncio.ensure_future(ambient.sleep(self._timeout_s))
         tasks = [asyncio.ensure_future(one) for one in news]
         try:
-            await asyncio.wait({*tasks, self._late}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({*tasks, self._late}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
             for task in tasks:
                 task.cancel()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from remit.budget import Tally
 from remit.gate.deliver import deliver
 from remit.gate.desk import Desk
+from remit.gate.patience import Patience
 from remit.gate.scene import Bell, Scene
 from remit.ledger.journal import Journal
 from remit.tool import Arguments
@@ -160,13 +161,8 @@ class _InboxBell(Bell):
 
     async def heard(self, timeout_s: float) -> bool:
         ledger, run = self._desk.ledger, self._session.run
-        ring = asyncio.ensure_future(super().heard(timeout_s))
-        news = asyncio.ensure_future(ledger.wait_inbox(run, after=self._session.seen, timeout_s=timeout_s))
-        try:
-            await asyncio.wait({ring, news}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            ring.cancel()
-            news.cancel()
+        with Patience(timeout_s) as patience:
+            await patience.wait(super().heard(timeout_s), ledger.wait_inbox(run, after=self._session.seen, timeout_s=timeout_s))
         return await self._session.take_inbox(self._desk)
 
 

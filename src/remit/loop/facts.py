@@ -188,7 +188,7 @@ def _considered(call: CallState, event: CallConsidered) -> CallState:
     looked_again = event.verdict == "ready" and call.status in ("starting", "recovering")
     return replace(
         call,
-        status=_CONSIDERED[event.verdict],
+        status=call.status if looked_again else _CONSIDERED[event.verdict],
         counted=True,
         effect=event.effect,
         resources=event.resources,
