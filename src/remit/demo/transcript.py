@@ -8,9 +8,11 @@ equal bytes; addresses, times and random ids of the machine are nowhere in it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import logging
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from remit import MemoryLedger, Remit, ScriptedModel, ambient, call
@@ -36,6 +38,7 @@ def produce() -> str:
         tempfile.TemporaryDirectory(prefix="remit-demo-") as folder,
         billing(Path(folder, "books.db"), "cut") as service,
         ambient.use(ambient.Seeded(1, step_ms=0)),
+        _unlogged(),
     ):
         standing, recorded = asyncio.run(_run(service))
     events = [_without(describe(one, content=True)) for one in recorded]
@@ -51,6 +54,17 @@ def produce() -> str:
         "events": list(events),
     }
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
+@contextlib.contextmanager
+def _unlogged() -> Generator[None]:
+    """The doubt of this run is in its transcript; it needs no warning beside the demo's table."""
+    logger = logging.getLogger("remit")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _without(described: dict[str, Json]) -> dict[str, Json]:
