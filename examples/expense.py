@@ -14,6 +14,7 @@ from decimal import Decimal, DecimalException
 
 from remit import (
     READ,
+    TRUSTED,
     Agent,
     Budget,
     Context,
@@ -39,7 +40,7 @@ OPERATORS: dict[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
 }
 
 
-@tool(effect=READ)
+@tool(effect=READ, label=TRUSTED)
 def calculate(expression: str) -> str:
     """Work out an arithmetic expression, exactly.
 
@@ -66,7 +67,7 @@ def _value(node: ast.expr) -> Decimal:
             raise ValueError("not arithmetic")
 
 
-@tool(effect=READ)
+@tool(effect=READ, label=TRUSTED)
 def to_euro(amount: str, currency: str) -> str:
     """Convert an amount to euro, at this month's rate.
 
@@ -80,7 +81,7 @@ def to_euro(amount: str, currency: str) -> str:
     return str((Decimal(amount) * rate).quantize(Decimal("0.01")))
 
 
-@tool(effect=write(once_per="trip", recovery=manual), scopes={"expense:file"}, approve=never)
+@tool(effect=write(once_per="trip", recovery=manual), scopes={"expense:file"}, approve=never, label=TRUSTED)
 def file_claim(trip: str, total_eur: str, ctx: Context[dict[str, str]]) -> str:
     """File the claim of one trip. A trip has one claim.
 
@@ -118,7 +119,7 @@ def expense_agent(model: ScriptedModel) -> Agent:
 
 async def main(model: ScriptedModel, claims: dict[str, str]) -> Finished:
     """Run the agent once and print what it did, from the run's own journal."""
-    who = Principal("dana", scopes=frozenset({"expense:file"}))
+    who = Principal("dana", scopes={"expense:file"})
     async with Remit(ledger=MemoryLedger(), agents=[expense_agent(model)], deps=claims) as remit:
         run = await remit.run("expense", "Tokyo: dinner 18200 JPY, train 64.50 CHF, two taxis at 28 EUR.", principal=who)
         for recorded in await remit.events(run.id):

@@ -8,6 +8,7 @@ number (Server-Sent Events, so a browser reconnects where it was); one decides a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,13 +18,15 @@ from fastapi import Depends, FastAPI, Header, HTTPException, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from remit import Agent, Context, Principal, Remit, ScriptedModel, call, manual, tool, when, write
+from remit import TRUSTED, Agent, Context, Principal, Remit, ScriptedModel, call, manual, tool, when, write
 from remit.errors import Conflict, Denied, NotFound
+from remit.model import ScriptedCall
 from remit.trace import describe
+from remit.types.ident import Json
 
 USERS = {
-    "alice": Principal("alice", tenant="acme", scopes=frozenset({"billing:refund"})),
-    "bob": Principal("bob", tenant="acme", scopes=frozenset({"billing:approve"})),
+    "alice": Principal("alice", tenant="acme", scopes={"billing:refund"}),
+    "bob": Principal("bob", tenant="acme", scopes={"billing:approve"}),
 }
 
 
@@ -31,6 +34,7 @@ USERS = {
     effect=write(once_per="charge_id", recovery=manual),
     scopes={"billing:refund"},
     approve=when(lambda arguments: arguments.amount_cents > 5_000, scope="billing:approve"),
+    label=TRUSTED,
 )
 def issue_refund(charge_id: str, amount_cents: int, ctx: Context[list[str]]) -> str:
     """Refund one charge.
@@ -43,9 +47,22 @@ def issue_refund(charge_id: str, amount_cents: int, ctx: Context[list[str]]) -> 
     return "refunded"
 
 
+def reply(request: dict[str, Json]) -> str | ScriptedCall:
+    """What the scripted model says to a request: a call for a message that names a charge, a sentence otherwise.
+
+    A function of the request says the same for every run and in every process; a list of replies would come to its end.
+    """
+    messages = request["messages"]
+    last = json.dumps(messages[-1] if isinstance(messages, list) else messages)
+    charge = re.search(r"ch_\w+", last)
+    if "tool_result" in last:
+        return "That is done."
+    return call("issue_refund", charge_id=charge[0], amount_cents=9_900) if charge else "Which charge do you mean?"
+
+
 def support() -> Agent:
     """The agent that this service runs, with a scripted model so that it works offline."""
-    model = ScriptedModel([call("issue_refund", charge_id="ch_1", amount_cents=9_900), "ch_1 is refunded."])
+    model = ScriptedModel(reply)
     return Agent("support", model=model, instructions="Refund what was charged twice.", tools=[issue_refund])
 
 
@@ -101,6 +118,10 @@ async def say(message: Message, who: User, request: Request, idempotency_key: An
 async def events(run: str, who: User, request: Request, last_event_id: Annotated[int, Header()] = 0) -> StreamingResponse:
     """Follow. Events are committed before they are sent; `Last-Event-ID` is the last sequence number that was seen."""
     remit: Remit = request.app.state.remit
+    try:
+        await remit.standing(run, principal=who)  # before the first byte, while the answer can still be 404
+    except NotFound as error:
+        raise HTTPException(404) from error
 
     async def stream() -> AsyncIterator[str]:
         async for recorded in remit.follow(run, after=last_event_id, principal=who):

@@ -6,14 +6,27 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from remit import READ, Agent, Budget, DefinitionError, InputError, Principal, RemitError, ScriptedModel, manual, tool, write
+from remit import (
+    READ,
+    TRUSTED,
+    Agent,
+    Budget,
+    DefinitionError,
+    InputError,
+    Principal,
+    RemitError,
+    ScriptedModel,
+    manual,
+    tool,
+    write,
+)
 from remit.agent import DATA_SENTENCE
 from remit.types.ident import Json
 
 ALICE = Principal("alice", scopes=frozenset({"a"}))
 
 
-@tool(effect=READ)
+@tool(effect=READ, label=TRUSTED)
 async def look(name: str) -> str:
     """Look.
 
@@ -23,7 +36,7 @@ async def look(name: str) -> str:
     return name
 
 
-@tool(effect=write(once_per="name", recovery=manual))
+@tool(effect=write(once_per="name", recovery=manual), label=TRUSTED)
 async def change(name: str) -> str:
     """Change.
 
@@ -50,13 +63,31 @@ def agent(**changes: object) -> Agent:
         ("model", "anthropic:"),
         ("on_wait", "maybe"),
         ("max_tokens", 0),
+        ("max_tokens", "many"),
+        ("max_tokens", True),
+        ("model", 3),
+        ("model", None),
+        ("model", ScriptedModel),
+        ("budget", None),
+        ("budget", {"turns": 3}),
+        ("budget", Budget(calls_per_tool={"lok": 0})),
+        ("conversation_budget", 3),
+        ("conversation_budget", Budget(calls_per_tool={"paay": 0})),
+        ("settings", None),
+        ("settings", "hot"),
+        ("settings", {"temperature": object()}),
+        ("server_tools", {"type": "web_search"}),
+        ("server_tools", ["web_search"]),
+        ("parallel", "yes"),
+        ("policy", 3),
+        ("tools", None),
+        ("tools", "look"),
         ("done", "yes"),
-        ("secrets", "abc"),
-        ("secrets", ["abc"]),
         ("policy", ["rule"]),
         ("instructions", 3),
         ("tools", look),
         ("answer", object()),
+        ("tool_choice", "lok"),
     ],
 )
 def test_what_is_written_wrongly_is_refused_with_its_place(place: str, value: object) -> None:
@@ -64,6 +95,29 @@ def test_what_is_written_wrongly_is_refused_with_its_place(place: str, value: ob
         agent(**{place: value})
     assert f"{place}=" in str(error.value)
     assert error.value.code == f"agent.{place}"
+
+
+@pytest.mark.parametrize("secrets", ["abcdef", ["abc"], [12345], 3, None])
+def test_secrets_that_cannot_be_removed_are_refused(secrets: object) -> None:
+    with pytest.raises(DefinitionError, match="secrets= of agent") as error:
+        agent(secrets=secrets)
+    assert error.value.code == "secret.short"
+
+
+def test_a_limit_of_a_tool_that_is_not_there_names_the_one_that_was_meant() -> None:
+    with pytest.raises(DefinitionError, match=r"'lok', which is no tool of it; did you mean 'look'\?"):
+        agent(budget=Budget(calls_per_tool={"lok": 0}))
+    assert agent(budget=Budget(calls_per_tool={"look": 0})).budget.calls_per_tool == {"look": 0}
+
+
+def test_a_plain_function_is_no_tool_and_a_name_is_text() -> None:
+    def plain(name: str) -> str:
+        return name
+
+    with pytest.raises(DefinitionError, match="'plain' is not a tool; put @tool"):
+        agent(tools=[plain])
+    with pytest.raises(DefinitionError, match="name="):
+        Agent(3, model="anthropic:some")  # type: ignore[arg-type]
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
@@ -123,6 +177,7 @@ def test_equal_descriptions_have_equal_versions() -> None:
         {"on_wait": "answer"},
         {"max_tokens": 7},
         {"parallel": False},
+        {"tool_choice": "required"},
         {"server_tools": [{"type": "web_search_20250305", "name": "web_search"}]},
     ],
 )

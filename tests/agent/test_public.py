@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 from types import FunctionType
 
 import remit
@@ -31,6 +34,15 @@ def test_the_nouns_load_no_engine_and_no_client() -> None:
 def test_every_public_name_is_there() -> None:
     assert [name for name in remit.__all__ if not hasattr(remit, name)] == []
     assert sorted(remit.__all__) == list(remit.__all__)
+
+
+def test_what_type_checkers_are_told_is_what_is_loaded_and_what_is_listed() -> None:
+    tree = ast.parse(Path(remit.__file__).read_text(encoding="utf-8"))
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    told = [(node.module, one.name) for node in block.body if isinstance(node, ast.ImportFrom) for one in node.names]
+    assert sorted(name for _, name in told) == remit.__all__
+    for module, name in told:
+        assert getattr(import_module(str(module)), name) is getattr(remit, name), name
 
 
 def test_tool_is_the_decorator_whatever_was_loaded_before() -> None:

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from remit import ambient
-from remit.approval import MASK, Subject, build, build_question, covers, default_preview, mask, may_decide
+from remit.approval import Subject, build, build_question, covers, default_preview, mask, may_decide
 from remit.errors import Denied
 from remit.types.approval import Approval
 from remit.types.ident import CallId, Digest, RunId
 from remit.types.label import UNTRUSTED
 from remit.types.principal import Principal
+from remit.types.secret import MASK
 
 SUBJECT = Subject(
     tenant="acme",
@@ -25,6 +26,7 @@ SUBJECT = Subject(
     plain={"amount": 5, "card": "4111", "more": [{"card": "4222"}]},
     secret=frozenset({"card"}),
     label=UNTRUSTED,
+    now_ms=ambient.now_ms(),
 )
 
 

@@ -12,6 +12,7 @@ from remit import (
     CANNOT_TELL,
     DID_NOT,
     READ,
+    TRUSTED,
     Agent,
     Context,
     Happened,
@@ -65,6 +66,7 @@ def refund_tool(**changes: object) -> Tool:
         "scopes": {"billing:refund"},
         "timeout_s": 0.2,
         "approve": never,
+        "label": TRUSTED,
     }
 
     @tool(**(settings | changes))
@@ -86,7 +88,7 @@ def refund_tool(**changes: object) -> Tool:
     return issue_refund
 
 
-@tool(effect=READ, scopes={"orders:read"})
+@tool(effect=READ, scopes={"orders:read"}, label=TRUSTED)
 async def lookup_order(order_id: str, ctx: Context[Shop]) -> dict[str, str]:
     """Read one order.
 
@@ -96,7 +98,7 @@ async def lookup_order(order_id: str, ctx: Context[Shop]) -> dict[str, str]:
     return {"order": order_id, "charge": "ch_1"}
 
 
-@tool(effect=write(once_per=CALL, recovery=manual, atomic=True), scopes={"mail:send"}, approve=never)
+@tool(effect=write(once_per=CALL, recovery=manual, atomic=True), scopes={"mail:send"}, approve=never, label=TRUSTED)
 async def send_mail(to: str, text: str, ctx: Context[Shop]) -> str:
     """Send a mail.
 

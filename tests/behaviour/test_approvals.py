@@ -82,6 +82,31 @@ def test_the_same_decision_again_after_a_restart_and_a_failed_request_is_one_eff
     assert shop.refunds == [("ch_1", 9_900)]
 
 
+@pytest.mark.parametrize("on_wait", ["hold", "answer"])
+@pytest.mark.parametrize("ends", ["denied", "withdrawn"])
+def test_what_two_equal_calls_of_a_turn_share_is_answered_for_both(on_wait: str, ends: str) -> None:
+    shop = Shop()
+    agent = support(ScriptedModel([[BIG, BIG], "Done.", "Done."]), TOOL, on_wait=on_wait)
+
+    async def story() -> None:
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=shop) as remit:
+            run = await remit.run("support", "refund", principal=ALICE, conversation="c")
+            assert isinstance(run, Paused)
+            [row] = run.approvals
+            if ends == "denied":
+                await remit.decide(row.id, allow=False, by=BOB, reason="no")
+            else:
+                assert row.operation is not None
+                await remit.withdraw(row.operation, by="alice")
+            assert isinstance(await remit.run_to_end(run.id), Finished)
+            outcomes = [one.outcome for one in await ended_calls(remit, run.id)]
+            assert [getattr(one, "code", "") for one in outcomes] == [ends, ends]
+            assert await remit.verify() == []
+
+    play(story)
+    assert shop.refunds == []
+
+
 def test_an_approval_is_for_its_arguments_and_other_arguments_are_a_new_request() -> None:
     shop = Shop()
     changed = call("issue_refund", charge_id="ch_1", amount_cents=990_000)

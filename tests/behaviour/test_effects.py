@@ -11,6 +11,7 @@ from behaviour.shop import ALICE, Shop, find_refund, lookup_order, play, refund_
 from remit import (
     CALL,
     READ,
+    TRUSTED,
     Context,
     Finished,
     MemoryLedger,
@@ -117,7 +118,7 @@ def test_a_timeout_after_the_effect_is_settled_by_the_books_and_a_new_call_id_re
 def test_a_timeout_of_a_tool_without_a_business_key_is_unknown_and_its_next_call_waits_for_a_person() -> None:
     sent: list[str] = []
 
-    @tool(effect=write(once_per=CALL, recovery=manual), timeout_s=0.05, approve=never)
+    @tool(effect=write(once_per=CALL, recovery=manual), timeout_s=0.05, approve=never, label=TRUSTED)
     async def post(text: str, ctx: Context[object]) -> str:
         """Post.
 
@@ -232,7 +233,7 @@ def test_a_sync_tool_that_writes_after_its_timeout_is_unknown_first_and_its_late
     done = threading.Event()
     written: list[str] = []
 
-    @tool(effect=write(once_per="name", recovery=manual), timeout_s=0.05, approve=never)
+    @tool(effect=write(once_per="name", recovery=manual), timeout_s=0.05, approve=never, label=TRUSTED)
     def put(name: str) -> str:
         """Put.
 
@@ -269,7 +270,7 @@ def test_two_processes_that_resume_one_run_at_once_give_one_winner_and_one_effec
     shop = Shop()
     store = MemoryLedger()
 
-    @tool(effect=READ, scopes={"orders:read"})
+    @tool(effect=READ, scopes={"orders:read"}, label=TRUSTED)
     async def slow(ctx: Context[Shop]) -> str:
         """Slow."""
         await asyncio.sleep(0.2)
@@ -297,7 +298,12 @@ def test_a_crash_right_before_the_effect_waits_until_the_first_attempt_can_no_lo
     store = MemoryLedger()
     started: list[int] = []
 
-    @tool(effect=write(once_per="charge_id", recovery=reconcile(find_refund, settle_s=0.1)), timeout_s=0.3, approve=never)
+    @tool(
+        effect=write(once_per="charge_id", recovery=reconcile(find_refund, settle_s=0.1)),
+        timeout_s=0.3,
+        approve=never,
+        label=TRUSTED,
+    )
     async def issue_refund(charge_id: str, amount_cents: int, ctx: Context[Shop]) -> dict[str, int]:
         """Refund.
 
@@ -341,7 +347,7 @@ def test_after_a_worker_dies_within_a_turn_what_was_done_is_looked_up_and_only_t
 
         return Happened("done") if arguments["name"] in done else DID_NOT  # type: ignore[index]
 
-    @tool(effect=write(once_per="name", recovery=reconcile(look, settle_s=0.05)), timeout_s=0.2, approve=never)
+    @tool(effect=write(once_per="name", recovery=reconcile(look, settle_s=0.05)), timeout_s=0.2, approve=never, label=TRUSTED)
     async def put(name: str, ctx: Context[object]) -> str:
         """Put.
 

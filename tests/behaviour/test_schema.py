@@ -8,6 +8,7 @@ from behaviour.shop import ALICE, Shop, lookup_order, play, refund_tool, send_ma
 from remit import (
     CALL,
     READ,
+    TRUSTED,
     Budget,
     Context,
     Failed,
@@ -56,7 +57,7 @@ def one_call(made: object, *tools: object, **changes: object) -> tuple[object, S
 def test_an_array_sent_as_text_is_unwrapped_and_recorded_and_text_stays_text() -> None:
     got: list[object] = []
 
-    @tool(effect=READ)
+    @tool(effect=READ, label=TRUSTED)
     async def take(items: list[int], note: str, number: str) -> str:
         """Take.
 
@@ -83,7 +84,7 @@ def test_an_array_sent_as_text_is_unwrapped_and_recorded_and_text_stays_text() -
 def test_a_parameter_bound_to_the_principal_cannot_be_sent_by_the_model() -> None:
     seen: list[str] = []
 
-    @tool(effect=READ, bound={"user_id": lambda principal: principal.subject})
+    @tool(effect=READ, bound={"user_id": lambda principal: principal.subject}, label=TRUSTED)
     async def my_orders(user_id: str) -> str:
         """List my orders."""
         seen.append(user_id)
@@ -136,7 +137,7 @@ def test_a_turn_refused_wholly_for_its_budget_stops_the_run() -> None:
 def test_in_one_turn_a_read_after_a_write_sees_it() -> None:
     files: dict[str, str] = {}
 
-    @tool(effect=write(once_per=CALL, recovery=manual, atomic=True), approve=never)
+    @tool(effect=write(once_per=CALL, recovery=manual, atomic=True), approve=never, label=TRUSTED)
     async def put(name: str, text: str) -> str:
         """Write.
 
@@ -147,7 +148,7 @@ def test_in_one_turn_a_read_after_a_write_sees_it() -> None:
         files[name] = text
         return "ok"
 
-    @tool(effect=READ)
+    @tool(effect=READ, label=TRUSTED)
     async def get(name: str) -> str:
         """Read.
 
@@ -170,7 +171,7 @@ def test_in_one_turn_a_read_after_a_write_sees_it() -> None:
 def test_a_very_long_result_is_shortened_for_the_model_and_kept_whole() -> None:
     whole = "word " * 400_000
 
-    @tool(effect=READ, max_result_chars=2_000)
+    @tool(effect=READ, max_result_chars=2_000, label=TRUSTED)
     async def dump() -> str:
         """Dump."""
         return whole
@@ -204,7 +205,7 @@ def test_a_very_long_result_is_shortened_for_the_model_and_kept_whole() -> None:
 )
 @pytest.mark.parametrize("protocol", ["anthropic", "openai-chat", "openai-responses"])
 def test_whatever_a_tool_returns_the_model_gets_a_typed_block_or_a_faithful_escape(made: object, protocol: str) -> None:
-    @tool(effect=READ)
+    @tool(effect=READ, label=TRUSTED)
     async def give() -> object:
         """Give."""
         return made
@@ -224,7 +225,7 @@ def test_whatever_a_tool_returns_the_model_gets_a_typed_block_or_a_faithful_esca
 def test_a_connection_string_in_an_exception_never_reaches_the_model() -> None:
     dsn = "postgresql://admin:hunter2@db.internal:5432/prod"
 
-    @tool(effect=READ)
+    @tool(effect=READ, label=TRUSTED)
     async def query() -> str:
         """Query."""
         raise ConnectionError(f"cannot connect to {dsn}")
@@ -240,12 +241,12 @@ def test_a_connection_string_in_an_exception_never_reaches_the_model() -> None:
 def test_a_declared_secret_is_in_nothing_that_the_model_reads_nor_in_any_channel() -> None:
     from remit.trace import Redactor, describe
 
-    @tool(effect=READ)
+    @tool(effect=READ, label=TRUSTED)
     async def leak() -> dict[str, str]:
         """Leak."""
         return {"token": SECRET, SECRET: "key"}
 
-    @tool(effect=write(once_per=CALL, recovery=manual), approve=never)
+    @tool(effect=write(once_per=CALL, recovery=manual), approve=never, label=TRUSTED)
     async def fail() -> str:
         """Fail."""
         raise NoEffect(f"refused by {SECRET}")
@@ -268,7 +269,7 @@ def test_a_declared_secret_is_in_nothing_that_the_model_reads_nor_in_any_channel
 def test_once_per_a_parameter_that_may_be_null_is_refused_when_it_is_defined() -> None:
     with pytest.raises(DefinitionError, match="charge_id"):
 
-        @tool(effect=write(once_per="charge_id", recovery=manual))
+        @tool(effect=write(once_per="charge_id", recovery=manual), label=TRUSTED)
         async def refund(charge_id: str | None) -> str:
             """Refund.
 
@@ -307,7 +308,7 @@ def test_what_is_not_declared_is_refused() -> None:
 
 
 def test_a_scope_that_the_principal_lacks_is_a_refusal() -> None:
-    @tool(effect=READ, scopes={"secrets:read"})
+    @tool(effect=READ, scopes={"secrets:read"}, label=TRUSTED)
     async def secrets(ctx: Context[Shop]) -> str:
         """Read secrets."""
         return "s"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.budget import budget_from_json, budget_to_json, limits_of
-from remit.errors import InputError
+from remit.errors import DefinitionError, InputError
 from remit.types.budget import Budget
 
 counts = st.none() | st.integers(0, 10**9)
@@ -64,11 +64,19 @@ def test_limits_have_the_names_of_what_is_spent():
         ({"usd": "cheap"}, "usd"),
         ({"usd": "NaN"}, "usd"),
         ({"usd": 0.5}, "usd"),
+        ({"usd": True}, "usd"),
+        ({"calls": "5"}, "calls"),
+        ({"approvals": math.nan}, "approvals"),
+        ({"calls_per_tool": {3: 1}}, "calls_per_tool"),
+        ({"calls_per_tool": ["a"]}, "calls_per_tool"),
+        ({"seconds": "5"}, "seconds"),
+        ({"seconds": True}, "seconds"),
+        ({"deadline": "2026-01-01"}, "deadline"),
     ],
 )
-def test_a_limit_that_cannot_be_one_is_refused_by_name(limit, named):
-    with pytest.raises(InputError) as caught:
-        budget_to_json(Budget(**limit))
+def test_a_limit_that_cannot_be_one_is_refused_by_name_when_it_is_written(limit, named):
+    with pytest.raises(DefinitionError, match=f"^{named}= of Budget: give ") as caught:
+        Budget(**limit)
     assert caught.value.code == "budget.invalid"
     assert caught.value.details["budget"] == named
 

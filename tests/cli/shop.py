@@ -6,7 +6,7 @@ SHOP = '''
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit import READ, Agent, Budget, Context, ScriptedModel, ask_user, call, manual, never, tool, when, write
+from remit import READ, TRUSTED, Agent, Budget, Context, ScriptedModel, ask_user, call, manual, never, tool, when, write
 
 
 @dataclass
@@ -22,7 +22,7 @@ def make_shop():
     return Shop(Path("books.txt"))
 
 
-@tool(effect=READ, scopes={"orders:read"})
+@tool(effect=READ, scopes={"orders:read"}, label=TRUSTED)
 async def lookup_order(order_id: str) -> dict[str, str]:
     """Read one order.
 
@@ -37,6 +37,7 @@ async def lookup_order(order_id: str) -> dict[str, str]:
     effect=write(once_per="charge_id", recovery=manual),
     scopes={"billing:refund"},
     approve=when(lambda a: a.amount_cents > 5_000, scope="billing:approve"),
+    label=TRUSTED,
     timeout_s=5,
 )
 async def issue_refund(charge_id: str, amount_cents: int, ctx: Context[Shop]) -> dict[str, int]:
@@ -50,7 +51,7 @@ async def issue_refund(charge_id: str, amount_cents: int, ctx: Context[Shop]) ->
     return {"refunded": amount_cents}
 
 
-@tool(effect=write(once_per="to", recovery=manual), approve=never, timeout_s=5)
+@tool(effect=write(once_per="to", recovery=manual), approve=never, timeout_s=5, label=TRUSTED)
 async def send_mail(to: str) -> str:
     """Send a mail.
 
@@ -60,7 +61,19 @@ async def send_mail(to: str) -> str:
     raise RuntimeError("smtp://bob:hunter2@mail.test broke off after DATA")
 
 
-TOOLS = [lookup_order, issue_refund, send_mail, ask_user]
+@tool(effect=write(once_per="account", recovery=manual), approve=when(lambda a: True), secret={"pin"}, timeout_s=5)
+async def close_account(account: str, pin: str, ctx: Context[Shop]) -> str:
+    """Close an account.
+
+    Args:
+        account: which
+        pin: its pin
+    """
+    ctx.deps.write(f"{account} closed with {pin}")
+    return "closed"
+
+
+TOOLS = [lookup_order, issue_refund, send_mail, close_account, ask_user]
 
 
 def agent(name, *turns, **settings):
@@ -70,8 +83,10 @@ def agent(name, *turns, **settings):
 talker = agent("talker", "All is well.")
 reader = agent("reader", ("I look.", [call("lookup_order", order_id="A-12345")]), "It is [bold]shipped[/bold].\\x1b[2J")
 refunder = agent("refunder", call("issue_refund", charge_id="ch_1", amount_cents=9_900), "It is refunded.")
+whale = agent("whale", call("issue_refund", charge_id="ch_2", amount_cents=2**60), "It is refunded.")
 mailer = agent("mailer", call("send_mail", to="alice@shop.test"), "I do not know if the mail went out.")
 asker = agent("asker", call("ask_user", question="Which colour?", choices=["red", "blue"]), "Blue it is.")
+closer = agent("closer", call("close_account", account="acc_1", pin="4711-0815"), "It is closed.")
 looper = agent("looper", *[call("lookup_order", order_id=f"A-{n}") for n in range(9)], budget=Budget(turns=2))
 not_an_agent = 7
 '''

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 
 import pytest
@@ -26,6 +27,13 @@ def test_operations_tell_what_was_asked_for_and_what_became_of_it(desk: Desk) ->
     assert [row["id"] for row in desk("operations", "--unknown", "--json").json["operations"]] == [operation]
 
 
+def test_a_number_that_a_float_would_round_is_shown_as_the_number_that_it_is(desk: Desk) -> None:
+    run = desk.run("whale").json["run"]
+    (row,) = desk("operations", "--run", run, "--json").json["operations"]
+    assert row["arguments"] == {"charge_id": "ch_2", "amount_cents": 2**60}
+    assert "$number" not in desk("show", run).out
+
+
 def test_the_run_names_what_is_not_settled_and_is_not_verified(desk: Desk) -> None:
     _, operation = _unknown(desk)
     stands = desk.run("mailer", "--request-id", "again").json
@@ -38,7 +46,7 @@ def test_settle_is_journaled_at_once_where_nobody_owns_the_run(desk: Desk, word:
     said = desk("settle", operation[:10], word, "--by", "bob", "--reason", "seen in the books", "--json")
     assert said.code == 0
     assert said.json["operation"]["state"] == state
-    assert said.json["operation"]["settled_by"] == "bob"
+    assert said.json["operation"]["settled_by"] == "by:bob"
     assert said.json["journaled"] is True
     assert desk("operations", "--unknown").out.strip() == "nothing is in doubt"
     assert "seen in the books" in desk("show", run).out
@@ -126,3 +134,36 @@ def test_audit_finds_an_event_that_somebody_changed(desk: Desk) -> None:
     altered = desk("audit", "verify", "--json")
     assert (altered.code, altered.json["verified"]) == (12, False)
     assert any(run in problem for problem in altered.json["problems"])
+
+
+def test_a_settlement_says_its_options_by_name(desk: Desk) -> None:
+    _, operation = _unknown(desk)
+    said = desk("settle", operation, "--by", "bob", "--reason", "seen")
+    assert (said.code, "--happened" in said.err, "--did-not-happen" in said.err) == (2, True, True)
+    said = desk("settle", operation, "--happened", "--by", "bob", "--reason", "seen", "--result", "{nope")
+    assert (said.code, "--result is not JSON" in said.err) == (2, True)
+
+
+def test_a_state_is_spelled_one_way(desk: Desk) -> None:
+    run = desk.run("refunder").json["run"]
+    (row,) = desk("operations", "--json").json["operations"]
+    assert row["state"] == "awaiting_approval"
+    assert "awaiting_approval" in desk("operations").out
+    assert "awaiting_approval" in desk("show", run).out
+    assert "awaiting approval" not in desk("show", run).out
+
+
+def test_show_without_content_names_the_tools(desk: Desk) -> None:
+    run = desk.run("mailer").json["run"]
+    shown = desk("show", run, "--no-content").out
+    assert "  call 1.0: send_mail\n" in shown
+    assert "  1.0 send_mail -> unknown" in shown
+
+
+def test_at_debug_level_a_handlers_traceback_is_logged_without_secrets(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="remit"):
+        desk.run("mailer")
+    (record,) = [one for one in caplog.records if one.levelno == logging.DEBUG]
+    assert "raise RuntimeError" in record.getMessage()
+    assert "tool=send_mail" in record.getMessage()
+    assert "hunter2" not in caplog.text

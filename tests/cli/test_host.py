@@ -35,3 +35,23 @@ def test_a_run_of_another_loop_is_shown_and_decided_and_not_resumed(desk: Desk) 
     assert "driven by another loop" in go_on.err
     assert desk("approve", waiting.approval, "--by", "bob", "--reason", "ok").code == 0
     assert desk("approvals", "--json").json["approvals"] == []
+
+
+def test_a_run_of_another_loop_is_shown_as_one_with_its_arguments(desk: Desk) -> None:
+    _ask(desk)
+    shown = desk("show", "thread-1").out
+    assert 'c1: issue_refund {"amount_cents": 9900, "charge_id": "ch_9"}' in shown
+    assert "thread-1: paused (a host's run: another loop drives it through the gate)" in shown
+    assert "ch_9" not in desk("show", "thread-1", "--no-content").out
+
+
+def test_a_run_of_another_loop_is_ended_by_a_cancel(desk: Desk) -> None:
+    waiting = _ask(desk)
+    said = desk("cancel", "thread-1", "--by", "bob", "--reason", "the customer called")
+    assert (said.code, said.out) == (0, "thread-1 is cancelled\n")
+    shown = desk("show", "thread-1").out
+    assert "cancel asked by bob: the customer called" in shown
+    assert "thread-1: ended" in shown
+    assert [row["state"] for row in desk("operations", "--json").json["operations"]] == ["closed"]
+    assert desk("approve", waiting.approval, "--by", "bob", "--reason", "ok").code == 9
+    assert desk("audit", "verify").code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def test_a_secret_in_a_result_is_in_no_output(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("agent", "code", "status"),
-    [("talker", 0, "finished"), ("refunder", 3, "paused"), ("looper", 4, "stopped"), ("mailer", 0, "finished")],
+    [("talker", 0, "finished"), ("refunder", 3, "paused"), ("looper", 4, "stopped"), ("mailer", 14, "finished")],
 )
 def test_the_exit_code_says_how_the_run_stands(desk: Desk, agent: str, code: int, status: str) -> None:
     said = desk.run(agent)
@@ -107,7 +108,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id_and_near_ids_are_named(desk: 
     assert missing.code == 8
     assert run in missing.err
     desk.run("talker")
-    assert "is the beginning of 2 runs" in desk("show", "run_").err
+    assert "is the beginning of several runs" in desk("show", "run_").err
 
 
 def test_cancel_ends_a_paused_run_without_any_agent(desk: Desk) -> None:
@@ -156,6 +157,13 @@ def test_an_agent_that_cannot_be_loaded_is_said_with_module_and_line(desk: Desk,
     assert len(done.err.splitlines()) == 1
 
 
+def test_a_module_that_runs_its_agent_while_it_is_imported_is_told_where_to_put_that(desk: Desk) -> None:
+    (desk.here / "eager.py").write_text("import asyncio\n\nasyncio.run(None)\n")
+    done = desk("run", "eager:agent", "x", "--principal", "alice")
+    assert (done.code, done.out) == (2, "")
+    assert 'put what runs it below: if __name__ == "__main__":' in done.err
+
+
 def test_dependencies_may_be_made_by_a_function_or_an_async_context(desk: Desk) -> None:
     (desk.here / "deps.py").write_text(
         "import contextlib\nfrom shop import make_shop\n"
@@ -178,18 +186,17 @@ def test_a_principal_without_a_name_is_refused(desk: Desk, principal: str) -> No
 
 HANGING = """
 import asyncio
-from shop import agent, call, never, tool, write, manual
+from pathlib import Path
+from remit import TRUSTED, call, manual, never, tool, write
 
-@tool(effect=write(once_per="to", recovery=manual), approve=never, timeout_s=2)
+@tool(effect=write(once_per="to", recovery=manual), approve=never, timeout_s=120, label=TRUSTED)
 async def hang(to: str) -> str:
-    '''Hang.
+    '''Hang until somebody says something, and fail.
 
     Args:
         to: whom
     '''
-    open("started", "w").close()
-    await asyncio.Event().wait()
-    return to
+    raise ValueError(await asyncio.to_thread(lambda: Path("hold").open().readline()))
 
 from remit import Agent, ScriptedModel
 slow = Agent("slow", model=ScriptedModel([call("hang", to="x"), "done"]), tools=[hang])
@@ -199,9 +206,17 @@ slow = Agent("slow", model=ScriptedModel([call("hang", to="x"), "done"]), tools=
 def _slow(desk: Desk) -> subprocess.Popen[str]:
     """A process that has dispatched a write and waits for its handler."""
     (desk.here / "slow.py").write_text(HANGING)
+    os.mkfifo(desk.here / "hold")
     script = "import sys; from remit.cli import main; sys.exit(main())"
     argv = [sys.executable, "-c", script, "run", "slow:slow", "x", "--principal", "alice"]
     return subprocess.Popen(argv, cwd=desk.here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _let_go(desk: Desk) -> int:
+    """Whoever reads the pipe goes on, now or once it gets there; with both ends open, writing waits for nobody."""
+    pipe = os.open(desk.here / "hold", os.O_RDWR)
+    os.write(pipe, b"let go\n")
+    return pipe
 
 
 def _until(process: subprocess.Popen[str], word: str) -> str:
@@ -222,8 +237,11 @@ def test_a_run_of_a_living_process_is_left_to_it_and_hears_of_a_cancel(desk: Des
         cancelled = desk("cancel", run, "--by", "bob")
         assert (cancelled.code, cancelled.out) == (0, f"recorded; whoever owns {run}, or takes it up next, will end it\n")
         assert process.stderr is not None
-        assert "cancel asked by bob" in process.stderr.read()
+        assert "cancel asked by bob" in _until(process, "cancel asked")
+        pipe = _let_go(desk)
+        process.stderr.read()
         assert process.wait() == 7
+    os.close(pipe)
 
 
 def test_ctrl_c_ends_with_130_and_says_how_to_go_on(desk: Desk) -> None:
@@ -231,8 +249,35 @@ def test_ctrl_c_ends_with_130_and_says_how_to_go_on(desk: Desk) -> None:
         told = _until(process, "dispatched")
         assert process.stderr is not None
         process.send_signal(signal.SIGINT)
+        told += _until(process, "Go on with")
+        pipe = _let_go(desk)
         told += process.stderr.read()
         assert process.wait() == 130
+    os.close(pipe)
     assert "Go on with: remit resume run_" in told
     assert "Traceback" not in told
     assert [one["state"] for one in desk("operations", "--unknown", "--json").json["operations"]] == ["unknown"]
+
+
+def test_without_a_key_nothing_is_started_and_the_variable_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    (desk.here / "far.py").write_text('from remit import Agent\nfar = Agent("far", model="anthropic:claude-x")\n')
+    said = desk("run", "far:far", "x", "--principal", "alice")
+    assert (said.code, said.out) == (13, "")
+    assert "set ANTHROPIC_API_KEY [model.key]" in said.err
+    assert desk("runs", "--json").json["runs"] == []
+
+
+def _spoken(desk: Desk, *more: str) -> str:
+    """Standard error of a run whose mail is in doubt, in a process without a test's own logging."""
+    script = "import sys; from remit.cli import main; sys.exit(main())"
+    argv = [sys.executable, "-c", script, "run", "shop:mailer", "x", "--principal", "alice", *more]
+    return subprocess.run(argv, cwd=desk.here, capture_output=True, text=True, check=False).stderr
+
+
+def test_a_doubt_that_stays_is_a_warning_and_quiet_is_quiet(desk: Desk) -> None:
+    warnings = [line for line in _spoken(desk).splitlines() if line.startswith("remit: ")]
+    assert len(warnings) == 1
+    assert warnings[0].startswith("remit: call.ended run=run_")
+    assert _spoken(desk, "--quiet", "--ledger", "other.db") == ""

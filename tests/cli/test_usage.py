@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -93,10 +95,22 @@ def test_with_json_an_error_is_a_document_too(desk: Desk, argv: list[str]) -> No
 @pytest.mark.parametrize("content", [b"this is no ledger, it is a letter" * 100, b"SQLite format 3\x00" + b"\xff" * 5000, b""])
 @pytest.mark.parametrize("argv", READING, ids=lambda argv: argv[0])
 def test_a_file_that_is_no_ledger_is_said_to_be_none(desk: Desk, argv: list[str], content: bytes) -> None:
-    (desk.here / "letter.db").write_bytes(content)
-    said = desk(*argv, "--ledger", "letter.db")
-    assert said.code in {0, 8, 10}
-    assert said.code == 10 or content == b""
+    path = desk.here / "letter.db"
+    path.write_bytes(content)
+    assert desk(*argv, "--ledger", "letter.db").code == 10
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("argv", READING, ids=lambda argv: argv[0])
+def test_what_reads_or_records_makes_no_ledger_in_an_applications_database(desk: Desk, argv: list[str]) -> None:
+    path = desk.here / "books.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE book (title)")
+    before = path.read_bytes()
+    said = desk(*argv, "--ledger", "books.db", "--json")
+    assert (said.code, said.json["error"]["code"]) == (10, "ledger.none")
+    assert path.read_bytes() == before
+    assert list(desk.here.glob("books.db*")) == [path]
 
 
 def test_the_ledger_is_the_named_one_else_that_of_the_environment(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,3 +148,13 @@ def test_the_command_does_not_load_what_it_does_not_need(desk: Desk) -> None:
     script = f"import sys; from remit.cli import main; main(['--help']); print([n for n in {heavy} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], cwd=desk.here, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("argv", [["runs"], ["run", "shop:talker", "x", "--principal", "alice"]], ids=lambda argv: argv[0])
+def test_a_directory_in_place_of_a_ledger_is_said_to_be_one(desk: Desk, argv: list[str]) -> None:
+    said = desk(*argv, "--ledger", str(desk.here))
+    assert (said.code, "is a directory; --ledger and REMIT_LEDGER name the ledger's file" in said.err) == (10, True)
+
+
+def test_the_demo_says_what_it_writes(desk: Desk) -> None:
+    assert "It writes outputs/tool-loop-transcript.json" in " ".join(desk("demo", "--help").out.split())

@@ -1,26 +1,18 @@
-"""Real processes, really killed: at every durable write, and two at once on one file."""
+"""Real processes, really killed: at every crash point; and two at once on one file."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import signal
+import os
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from remit import SqliteLedger
 
 WORKER = Path(__file__).with_name("worker.py")
-
-
-def work(folder: Path, role: str, *rest: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, WORKER, folder, role, *rest], capture_output=True, text=True, timeout=60, check=False
-    )
 
 
 def books(folder: Path) -> list[dict[str, str]]:
@@ -48,57 +40,94 @@ async def look(folder: Path) -> tuple[list[str], list[object], list[str]]:
         await ledger.aclose()
 
 
+def killed_at_every(folder: Path, role: str, points: str) -> dict[str, Path]:
+    """The places of all points at which the role was killed and then done again, by number and name."""
+    halves = [begin(folder, "kill", role, points, str(first), "2") for first in (1, 2)]
+    finish(halves)
+    places = sorted((one for one in folder.iterdir() if (one / "point").exists()), key=lambda one: int(one.name))
+    return {f"{one.name} {(one / 'point').read_text()}": one for one in places}
+
+
+def begin(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(WORKER), str(folder), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(processes: list[subprocess.Popen[str]]) -> list[str]:
+    """What they print, once all have ended well; none is left behind."""
+    said: list[str] = []
+    try:
+        for one in processes:
+            out, err = one.communicate(timeout=150)
+            assert one.returncode == 0, err
+            said.append(out)
+    finally:
+        for one in processes:
+            one.kill()
+            one.communicate()
+    return said
+
+
+def said(place: Path, name: str = "said") -> dict[str, object]:
+    return json.loads((place / name).read_text())
+
+
+def states(place: Path, at: str) -> dict[str, str]:
+    """The operations that did not fail, of a ledger that is in order."""
+    faults, operations, odd = asyncio.run(look(place))
+    assert (faults, odd) == ([], []), at
+    return {one.tool: one.state for one in operations if one.state != "failed"}
+
+
 def test_killed_at_every_durable_write_and_started_again_nothing_happens_twice_and_nothing_is_lost(tmp_path: Path) -> None:
-    points = 0
-    for at in range(1, 60):
-        folder = tmp_path / str(at)
-        folder.mkdir()
-        killed = work(folder, "three", str(at))
-        if killed.returncode == 0:
-            break
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
-        points += 1
-        after = work(folder, "three")
-        assert after.returncode == 0, (at, after.stderr)
-        said = json.loads(after.stdout)
-        assert said["how"] == "Finished", (at, said)
-        count = Counter(line["kind"] for line in books(folder))
-        faults, operations, odd = asyncio.run(look(folder))
-        assert (faults, odd) == ([], []), at
-        states = {one.tool: one.state for one in operations if one.state != "failed"}
-        assert count["keyed"] == 1, (at, count)
-        assert count["asked"] == 1, (at, count)
+    places = killed_at_every(tmp_path, "three", "commit.")
+    for at, place in places.items():
+        assert said(place)["how"] == "Finished", at
+        count = Counter(line["kind"] for line in books(place))
+        found = states(place, at)
+        assert (count["keyed"], count["asked"]) == (1, 1), (at, count)
         assert count["blind"] <= 1, (at, count)
-        assert states["keyed"] == states["asked"] == "succeeded", (at, states)
-        if states["blind"] == "succeeded":
+        assert found["keyed"] == found["asked"] == "succeeded", (at, found)
+        if found["blind"] == "succeeded":
             assert count["blind"] == 1, at
         else:
-            assert states["blind"] == "unknown", (at, states)
-            assert len(said["open"]) == 1, (at, said)
-    assert points >= 8, "too few durable writes were killed to mean anything"
+            assert found["blind"] == "unknown", (at, found)
+            assert len(said(place)["open"]) == 1, at  # type: ignore[arg-type]
+    assert len(places) >= 8, "too few durable writes were killed to mean anything"
 
 
-def test_a_second_process_that_resumes_a_live_run_is_told_that_it_is_owned(tmp_path: Path) -> None:
-    said: set[str] = set()
-    first = subprocess.Popen([sys.executable, WORKER, tmp_path, "three"], stdout=subprocess.PIPE, text=True)
-    while first.poll() is None:
-        second = work(tmp_path, "resume")
-        assert second.returncode == 0, second.stderr
-        said |= {json.loads(line)["how"] for line in second.stdout.splitlines()}
-    first.communicate()
-    assert said <= {"run.owned", "Finished"}
-    assert sorted(line["kind"] for line in books(tmp_path)) == ["asked", "blind", "keyed"]
+def test_killed_at_every_crash_point_of_a_run_with_people_each_effect_happens_once(tmp_path: Path) -> None:
+    places = killed_at_every(tmp_path, "people", "")
+    for at, place in places.items():
+        assert said(place)["how"] == "Finished", at
+        assert sorted(line["kind"] for line in books(place)) == ["asked", "keyed"], at
+        assert states(place, at) == {"keyed": "succeeded", "signed": "succeeded"}, at
+    points = {at.split()[1] for at in places}
+    assert {"commit.before", "commit.after", "dispatch.before", "dispatch.after", "effect.after", "outcome.noted"} <= points
 
 
-@pytest.mark.parametrize("processes", [2])
-def test_two_processes_with_conflicting_keys_leave_books_that_equal_the_ledger(tmp_path: Path, processes: int) -> None:
-    both = [
-        subprocess.Popen([sys.executable, WORKER, tmp_path, "load"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(processes)
-    ]
-    for one in both:
-        out, err = one.communicate(timeout=240)
-        assert one.returncode == 0, err
+def test_beside_a_live_owner_held_at_any_durable_write_a_resume_is_told_and_a_request_joins(tmp_path: Path) -> None:
+    for at in range(1, 60):
+        (tmp_path / str(at)).mkdir()
+        os.mkfifo(tmp_path / str(at) / "held")
+        os.mkfifo(tmp_path / str(at) / "go")
+    finish([begin(tmp_path, role) for role in ("hold", "beside")])
+    places = [one for one in tmp_path.iterdir() if (one / "beside").exists()]
+    assert len(places) >= 8, "too few durable writes were held to mean anything"
+    told: set[object] = set()
+    for place in places:
+        first, second = said(place), said(place, "beside")
+        told.add(second["resumed"])
+        assert first["run"] == second["run"] == second["submitted"], place
+        assert (first["how"], second["how"]) == ("Finished", "Finished"), place
+        assert sorted(line["kind"] for line in books(place)) == ["asked", "blind", "keyed"], place
+        assert states(place, place.name).keys() == {"asked", "blind", "keyed"}
+    assert "run.owned" in told
+    assert told <= {"no run", "run.owned", "Finished ended"}
+
+
+def test_two_processes_with_conflicting_keys_leave_books_that_equal_the_ledger(tmp_path: Path) -> None:
+    for out in finish([begin(tmp_path, "load") for _ in range(2)]):
         assert json.loads(out)["runs"] == 200
     faults, operations, odd = asyncio.run(look(tmp_path))
     assert (faults, odd) == ([], [])

@@ -1,8 +1,11 @@
-"""A process that does one job on a ledger file and may be killed at the n-th durable write.
+"""A process that does one job on a ledger file, and may be killed or held at a crash point.
 
-Usage: worker.py DIR ROLE [KILL_AT]. Roles: `three` (a run with three writes of three recovery kinds),
-`resume` (tries to resume the run that `three` owns), `load` (many runs with conflicting keys).
-The outside world is an append-only file in DIR; its lines are the books.
+Usage: worker.py DIR ROLE. Roles: `load` (many runs with conflicting keys), `hold` (a run in each of DIR/1, DIR/2, ...,
+that stands still at that durable write) and `beside` (resumes what is held, asks for the same, and lets it go on; the
+two speak through the pipes `held` and `go`). worker.py DIR kill ROLE POINTS FIRST STEP forks for every point a
+process that is killed there and one that does the same again; ROLE is `three` (a run with three writes of three
+recovery kinds) or `people` (a write, a write with an approval, a question). The outside world is an append-only file;
+its lines are the books.
 """
 
 from __future__ import annotations
@@ -12,19 +15,25 @@ import json
 import os
 import signal
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 from remit import (
     DID_NOT,
+    TRUSTED,
     Agent,
     Budget,
     Context,
     Happened,
     NoEffect,
+    Paused,
     Principal,
     Remit,
     ScriptedModel,
+    always,
     ambient,
+    ask_user,
     call,
     idempotent,
     manual,
@@ -38,18 +47,20 @@ from remit.errors import RunOwned
 WHO = Principal("alice")
 
 
-class Killer(ambient.Machine):
-    """Sends SIGKILL to its own process at the n-th crash point of the ledger."""
+class Counted(ambient.Machine):
+    """Does something at the n-th crash point whose name begins with `points`."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, at: int, points: str, act: Callable[[str], None]) -> None:
         self.at = at
+        self.points = points
+        self.act = act
         self.seen = 0
 
     def reach(self, point: str) -> None:
-        if point.startswith("commit."):
+        if point.startswith(self.points):
             self.seen += 1
             if self.seen == self.at:
-                os.kill(os.getpid(), signal.SIGKILL)
+                self.act(point)
 
 
 class Books:
@@ -76,7 +87,7 @@ async def booked(arguments: object, ctx: Context[Books]) -> object:
     return Happened("done") if found else DID_NOT
 
 
-@tool(effect=write(once_per="name", recovery=idempotent(window_s=3600)), timeout_s=0.3, approve=never)
+@tool(effect=write(once_per="name", recovery=idempotent(window_s=3600)), timeout_s=0.3, approve=never, label=TRUSTED)
 async def keyed(name: str, ctx: Context[Books]) -> str:
     """Write with an idempotency key.
 
@@ -87,7 +98,7 @@ async def keyed(name: str, ctx: Context[Books]) -> str:
     return "done"
 
 
-@tool(effect=write(once_per="name", recovery=reconcile(booked, settle_s=0.05)), timeout_s=0.3, approve=never)
+@tool(effect=write(once_per="name", recovery=reconcile(booked, settle_s=0.05)), timeout_s=0.3, approve=never, label=TRUSTED)
 async def asked(name: str, ctx: Context[Books]) -> str:
     """Write, and the books can be asked.
 
@@ -98,7 +109,7 @@ async def asked(name: str, ctx: Context[Books]) -> str:
     return "done"
 
 
-@tool(effect=write(once_per="name", recovery=manual), timeout_s=0.3, approve=never)
+@tool(effect=write(once_per="name", recovery=manual), timeout_s=0.3, approve=never, label=TRUSTED)
 async def blind(name: str, ctx: Context[Books]) -> str:
     """Write, and nobody can be asked.
 
@@ -116,7 +127,7 @@ def three_writes(body: dict[str, object]) -> object:
     return [call("keyed", name="x"), call("asked", name="x"), call("blind", name="x")]
 
 
-@tool(effect=write(once_per="name", recovery=reconcile(booked, settle_s=0.05)), timeout_s=5, approve=never)
+@tool(effect=write(once_per="name", recovery=reconcile(booked, settle_s=0.05)), timeout_s=5, approve=never, label=TRUSTED)
 async def contested(name: str, number: int, ctx: Context[Books]) -> str:
     """Write what other runs want to write too.
 
@@ -130,23 +141,124 @@ async def contested(name: str, number: int, ctx: Context[Books]) -> str:
     return "done"
 
 
-async def three(folder: Path) -> None:
+@tool(
+    effect=write(once_per="name", recovery=reconcile(booked, settle_s=0.05)),
+    timeout_s=0.3,
+    approve=always(scope="boss"),
+    label=TRUSTED,
+)
+async def signed(name: str, ctx: Context[Books]) -> str:
+    """Write what a person has agreed to.
+
+    Args:
+        name: what
+    """
+    ctx.deps.enter("asked", name)
+    return "done"
+
+
+def with_people(body: dict[str, object]) -> object:
+    if "tool_result" in json.dumps(body["messages"]):
+        return "Done."
+    return [call("keyed", name="x"), call("signed", name="x"), call("ask_user", question="Really?")]
+
+
+def trio(folder: Path) -> Remit:
     agent = Agent("three", model=ScriptedModel(three_writes), instructions="Write.", tools=[keyed, asked, blind])
-    async with Remit(ledger=folder / "remit.db", agents=[agent], deps=Books(folder)) as remit:
+    return Remit(ledger=folder / "remit.db", agents=[agent], deps=Books(folder))
+
+
+async def three(folder: Path) -> dict[str, object]:
+    async with trio(folder) as remit:
         run = await remit.run("three", "go", principal=WHO, request_id="one")
-        print(json.dumps({"how": type(run).__name__, "open": list(run.open_operations), "run": run.id}))
+        return {"how": type(run).__name__, "open": list(run.open_operations), "run": run.id}
 
 
-async def resume(folder: Path) -> None:
-    agent = Agent("three", model=ScriptedModel(three_writes), instructions="Write.", tools=[keyed, asked, blind])
+async def people(folder: Path) -> dict[str, object]:
+    boss = Principal("bob", scopes=frozenset({"boss"}))
+    agent = Agent("people", model=ScriptedModel(with_people), instructions="Ask.", tools=[keyed, signed, ask_user])
     async with Remit(ledger=folder / "remit.db", agents=[agent], deps=Books(folder)) as remit:
-        rows = await remit.runs()
-        for row in rows:
-            try:
-                run = await remit.resume(row.id, principal=WHO)
-                print(json.dumps({"how": type(run).__name__}))
-            except RunOwned as error:
-                print(json.dumps({"how": error.code}))
+        run = await remit.run("people", "go", principal=WHO, request_id="one")
+        while isinstance(run, Paused):
+            for row in run.approvals:
+                await remit.decide(row.id, True, by=boss)
+            for row in run.questions:
+                await remit.answer(row.id, "yes", by=WHO)
+            run = await remit.run("people", "go", principal=WHO, request_id="one")
+        return {"how": type(run).__name__, "open": list(run.open_operations), "run": run.id}
+
+
+def forked(work: Callable[[], object]) -> int:
+    """How a child process that does this ended: its exit code, or the signal that killed it, negative."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def kill_at_every(folder: Path, role: str, points: str, first: int, step: int) -> None:
+    """One folder for each point: what was done there before the kill and after it."""
+    job = {"three": three, "people": people}[role]
+
+    def die(place: Path, point: str) -> None:
+        (place / "point").write_text(point)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def once(place: Path, source: ambient.Ambient) -> None:
+        with ambient.use(source):
+            (place / "said").write_text(json.dumps(asyncio.run(job(place))))
+
+    for at in range(first, 400, step):
+        place = folder / str(at)
+        place.mkdir()
+        killed = forked(lambda: once(place, Counted(at, points, lambda point: die(place, point))))  # noqa: B023
+        if killed == 0:
+            return
+        if killed != -signal.SIGKILL or forked(lambda: once(place, ambient.Machine())) != 0:  # noqa: B023
+            raise SystemExit(f"point {at}: {killed}")
+
+
+async def hold(folder: Path) -> None:
+    """One place after the other: a run that stands still at its n-th durable write, with its whole process, until told."""
+    for at in range(1, 60):
+        place = folder / str(at)
+
+        def stop(point: str, place: Path = place) -> None:
+            (place / "held").write_text(point)
+            (place / "go").read_text()
+
+        source = Counted(at, "commit.", stop)
+        with ambient.use(source):
+            said = await three(place)
+        (place / "said").write_text(json.dumps(said))
+        if source.seen < at:
+            (place / "held").write_text("never")
+            return
+
+
+async def beside(folder: Path) -> None:
+    """What another process is told of each run that is held, and of the same request."""
+    for at in range(1, 60):
+        place = folder / str(at)
+        if (place / "held").read_text() == "never":
+            return
+        async with trio(place) as remit:
+            how = "no run"
+            for row in await remit.runs():
+                try:
+                    how = f"{type(await remit.resume(row.id, principal=WHO)).__name__} {row.status}"
+                except RunOwned as error:
+                    how = error.code
+            submitted = await remit.submit("three", "go", principal=WHO, request_id="one")
+            (place / "go").write_text("on")
+            joined = await remit.run("three", "go", principal=WHO, request_id="one")
+            said = {"resumed": how, "submitted": submitted.id, "run": joined.id, "how": type(joined).__name__}
+        (place / "beside").write_text(json.dumps(said))
 
 
 async def load(folder: Path, runs: int = 200) -> None:
@@ -171,9 +283,10 @@ async def load(folder: Path, runs: int = 200) -> None:
 
 def main() -> None:
     folder, role = Path(sys.argv[1]), sys.argv[2]
-    source: ambient.Ambient = Killer(int(sys.argv[3])) if len(sys.argv) > 3 else ambient.Machine()
-    with ambient.use(source):
-        asyncio.run({"three": three, "resume": resume, "load": load}[role](folder))
+    if role == "kill":
+        kill_at_every(folder, sys.argv[3], sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))
+        return
+    asyncio.run({"load": load, "hold": hold, "beside": beside}[role](folder))
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ import pytest
 
 from remit import MemoryLedger, SqliteLedger
 from remit.errors import Conflict, KeyTaken, NotFound
+from remit.types.change import Change, Create, MoveOperation, OpenOperation
 from remit.types.ident import CallId, Digest, OperationId, OwnerId, RunId
-from remit.types.ledger import Append, Change, Create, Ledger, MoveOperation, OpenOperation
+from remit.types.ledger import Append, Ledger
 from remit.types.operation import MOVES, Move, Operation, OperationState
 from remit.types.run import RunRow
 

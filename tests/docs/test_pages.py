@@ -27,16 +27,43 @@ def test_every_python_block_of_a_page_runs_in_order(page: Path, tmp_path: Path) 
 def test_what_the_readme_says_is_printed_is_printed_and_nothing_is_refunded_by_a_second_run(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     first = blocks(ROOT / "README.md", "python")[0]
-    (tmp_path / "page.py").write_text(first, encoding="utf-8")
+    (tmp_path / "first.py").write_text(first, encoding="utf-8")
     printed = [_printed(tmp_path) for _ in range(2)]
-    assert f"# {printed[0]}" in first
-    assert f"it prints `{printed[1]}`" in text
-    assert printed == ["ch_1 is refunded. [('ch_1', 4200)]", "ch_1 is refunded. []"]
+    assert f"# {printed[0][0]}" in first
+    assert f"it prints `{printed[1][0]}`" in text
+    assert printed == [["ch_1 is refunded. [('ch_1', 4200)]"] * 2, ["ch_1 is refunded. []"] * 2]
 
 
-def _printed(folder: Path) -> str:
-    done = subprocess.run([sys.executable, "page.py"], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+def test_the_readme_followed_to_the_letter_works_however_often_its_first_block_was_run_before(tmp_path: Path) -> None:
+    first, second = blocks(ROOT / "README.md", "python")
+    (tmp_path / "first.py").write_text(first, encoding="utf-8")
+    for _ in range(2):
+        _printed(tmp_path)
+    (tmp_path / "first.py").write_text(f"{first}\n{second}", encoding="utf-8")
+    assert [_printed(tmp_path)[-1] for _ in range(2)] == ["1", "0"]
+
+
+def test_the_file_of_the_readme_can_be_given_to_the_command(tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text("\n".join(blocks(ROOT / "README.md", "python")), encoding="utf-8")
+    command = [sys.executable, "-c", "from remit.cli import main; main()", "run", "first:support", "x", "--principal", "alice"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "ch_1 is refunded." in done.stdout
+
+
+def test_the_guide_stays_short_and_its_test_passes_under_pytest(tmp_path: Path) -> None:
+    guide = ROOT / "docs" / "guide.md"
+    assert len(guide.read_text(encoding="utf-8").splitlines()) <= 250
+    (tmp_path / "test_guide.py").write_text("\n".join(blocks(guide, "python")), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "test_guide.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
+def _printed(folder: Path) -> list[str]:
+    done = subprocess.run([sys.executable, "first.py"], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip().splitlines()
 
 
 @pytest.mark.parametrize("page", [pytest.param(path, id=path.name) for path in PAGES])

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 
 from examples.example import load
-from remit import Paused, Remit
+from remit import Finished, Paused, Remit
 
 ALICE = {"X-User": "alice", "Idempotency-Key": "message-1"}
 BOB = {"X-User": "bob"}
@@ -89,5 +89,34 @@ def test_who_may_not_decide_is_refused_and_a_stranger_is_not_let_in(tmp_path: Pa
         assert (await client.post("/messages", json={"text": "x"}, headers={**ALICE, "X-User": "eve"})).status_code == 401
         assert (await client.post("/approvals/apr_none", json={"allow": True}, headers=BOB)).status_code == 404
         assert books == []
+
+    play(tmp_path, story)
+
+
+def test_the_events_of_an_unknown_run_or_of_another_user_are_not_found_and_nothing_is_sent(tmp_path: Path) -> None:
+    async def story(client: httpx2.AsyncClient, remit: Remit, books: list[str]) -> None:
+        run = (await submit(client)).json()["run"]
+        for path, headers in ((f"/runs/{run}/events", BOB), ("/runs/run_none/events", {"X-User": "alice"})):
+            reply = await client.get(path, headers=headers)
+            assert reply.status_code == 404
+            assert "id: " not in reply.text
+
+    play(tmp_path, story)
+
+
+def test_a_second_message_has_a_run_of_its_own_that_ends_in_an_answer(tmp_path: Path) -> None:
+    async def story(client: httpx2.AsyncClient, remit: Remit, books: list[str]) -> None:
+        runs = []
+        for number, charge in enumerate(("ch_1", "ch_2")):
+            headers = {"X-User": "alice", "Idempotency-Key": f"message-{number}"}
+            submitted = await client.post("/messages", json={"text": f"{charge} was charged twice"}, headers=headers)
+            runs.append(submitted.json()["run"])
+            approval = await pending(remit, runs[-1])
+            await client.post(f"/approvals/{approval}", json={"allow": True}, headers=BOB)
+            finished = await remit.run_to_end(runs[-1])
+            assert isinstance(finished, Finished)
+            assert finished.answer == "That is done."
+        assert len(set(runs)) == 2
+        assert books == ["ch_1", "ch_2"]
 
     play(tmp_path, story)

@@ -15,10 +15,12 @@ from remit.policy import Policy
 from remit.tool import Arguments, Catalogue, Tool
 from remit.types.approval import Approval
 from remit.types.budget import Budget
+from remit.types.change import Create
+from remit.types.delivery import CancelRun, Decision, Delivered
 from remit.types.event import ApprovalDecided, CallConsidered, CallEnded, Event, OperationMoved, Recorded, RunStarted
 from remit.types.ident import CallId, ConversationId, Digest, Json, OperationId, RunId, Wording
 from remit.types.label import TRUSTED, Label
-from remit.types.ledger import CancelRun, Create, Decision, Delivered, Ledger
+from remit.types.ledger import Ledger
 from remit.types.operation import Operation
 from remit.types.outcome import Outcome
 from remit.types.principal import Principal

@@ -10,10 +10,10 @@ from gate.stage import ALICE, BOB, Stage, on_stage, opened, stage, verified
 from remit import ambient
 from remit.policy import Allow, Ask, Deny
 from remit.tool import CALL, READ, NoEffect, always, ask_user, manual, tool, when, withdraw, write
+from remit.types.delivery import Decision, Withdrawal
 from remit.types.event import ApprovalRequested, OperationMoved
 from remit.types.ident import CallId
 from remit.types.label import TRUSTED
-from remit.types.ledger import Decision, Withdrawal
 from remit.types.outcome import Failed, NotRun, Refused, Succeeded
 
 RAN: list[tuple[str, int]] = []
@@ -24,6 +24,7 @@ RAN: list[tuple[str, int]] = []
     approve=when(lambda a: a.cents > 100, scope="remit:approve", expires_s=3600),
     secret={"card"},
     preview=lambda a: f"Refund {a.cents} on {a.charge} to {a.card}",
+    label=TRUSTED,
 )
 async def refund(charge: str, cents: int, card: str = "none") -> str:
     """Refund a charge.
@@ -37,7 +38,7 @@ async def refund(charge: str, cents: int, card: str = "none") -> str:
     return f"refunded {charge}"
 
 
-@tool(effect=write(once_per=CALL, recovery=manual), approve=always(scope="remit:approve"))
+@tool(effect=write(once_per=CALL, recovery=manual), approve=always(scope="remit:approve"), label=TRUSTED)
 async def send(text: str) -> str:
     """Send it.
 
@@ -47,7 +48,7 @@ async def send(text: str) -> str:
     return "sent"
 
 
-@tool(effect=READ, approve=always(scope="remit:approve"))
+@tool(effect=READ, approve=always(scope="remit:approve"), label=TRUSTED)
 async def peek(text: str) -> str:
     """Peek.
 
@@ -65,9 +66,9 @@ async def test_a_small_one_runs_and_a_large_one_waits_with_exactly_what_would_ru
     assert isinstance(await s.call("refund", {"charge": "ch_0", "cents": 50}), Succeeded)
     assert await s.consider("refund", BIG, call="1.1") is None
     [row] = await s.approvals()
-    assert row.preview == "Refund 9900 on ch_1 to [secret]"
+    assert row.preview == "Refund 9900 on ch_1 to [redacted]"
     assert json.loads(row.arguments)["card"] == "4111-2222"
-    assert json.loads(row.shown)["card"] == "[secret]"
+    assert json.loads(row.shown)["card"] == "[redacted]"
     assert "4111" not in repr(s.of(ApprovalRequested))
     assert (await s.operations())[-1].state == "awaiting_approval"
     assert await s.ledger.held((await s.operations())[-1].key) is None
@@ -242,7 +243,12 @@ def test_a_changed_contract_makes_a_new_operation_and_a_new_request() -> None:
             await one.consider("refund", BIG)
             await one.scene.journal.commit(release=True)
 
-            @tool(effect=write(once_per="charge", recovery=manual), approve=always(scope="remit:approve"), name="refund")
+            @tool(
+                effect=write(once_per="charge", recovery=manual),
+                approve=always(scope="remit:approve"),
+                name="refund",
+                label=TRUSTED,
+            )
             async def other(charge: str, cents: int, card: str = "none", why: str = "") -> str:
                 """Refund a charge, saying why.
 
@@ -263,6 +269,41 @@ def test_a_changed_contract_makes_a_new_operation_and_a_new_request() -> None:
             ]
             assert [row.state for row in await two.approvals()] == ["void", "pending"]
             assert isinstance(await two.go(await two.decide("1.0")), Succeeded)
+            assert await ledger.verify() == []
+
+    asyncio.run(go())
+
+
+def test_where_the_contract_changed_every_request_is_void_and_each_call_is_asked_anew() -> None:
+    @tool(effect=write(once_per=CALL, recovery=manual), approve=always(), name="send", label=TRUSTED)
+    async def changed(text: str, loud: bool = False) -> str:
+        """Send it.
+
+        Args:
+            text: what
+            loud: how
+        """
+        return "sent"
+
+    async def go() -> None:
+        async with opened() as ledger:
+            one = await stage(ledger, [send, refund])
+            await one.consider("send", {"text": "a"})
+            await one.consider("send", {"text": "b"}, call="1.1")
+            await one.consider("refund", BIG, call="1.2")
+            await one.scene.journal.commit(release=True)
+            two = await stage(ledger, [changed, refund], claim=True)
+            await two.gate.void_changed(two.scene)
+            rows = await two.approvals()
+            assert [row.state for row in rows] == ["void", "void", "pending"]
+            for row in rows[:2]:
+                assert await two.gate.reconsider(one.proposals[row.call], row, two.scene) is None
+            assert [(row.call, row.state) for row in (await two.approvals())[2:]] == [
+                ("1.2", "pending"),
+                ("1.0", "pending"),
+                ("1.1", "pending"),
+            ]
+            assert [row.closed for row in await two.operations()] == ["superseded", "superseded", None, None, None]
             assert await ledger.verify() == []
 
     asyncio.run(go())
@@ -470,7 +511,7 @@ def test_a_call_that_followed_a_holder_is_put_to_a_person_after_all_if_the_holde
     async def go() -> None:
         began, let = started(), release()
 
-        @tool(effect=write(once_per="id", recovery=manual), timeout_s=5)
+        @tool(effect=write(once_per="id", recovery=manual), timeout_s=5, label=TRUSTED)
         async def act(id: str) -> str:
             """Act.
 

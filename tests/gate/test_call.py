@@ -35,9 +35,10 @@ from remit.tool import (
     write,
 )
 from remit.types.budget import Budget
+from remit.types.delivery import CancelRun, Decision, Settlement
 from remit.types.ident import RunId
 from remit.types.label import TRUSTED
-from remit.types.ledger import CancelRun, Decision, Ledger, Settlement
+from remit.types.ledger import Ledger
 from remit.types.outcome import Awaiting, NotRun, Refused, Succeeded, Unknown
 from remit.types.principal import Principal
 
@@ -66,6 +67,7 @@ def tools(books: Books, *, timeout_s: float = 5.0) -> list[Tool]:
         effect=write(once_per="id", recovery=reconcile(books.find)),
         approve=when(lambda a: a.cents > 100),
         timeout_s=timeout_s,
+        label=TRUSTED,
     )
     async def refund(id: str, cents: int = 1) -> str:
         """Refund.
@@ -76,7 +78,7 @@ def tools(books: Books, *, timeout_s: float = 5.0) -> list[Tool]:
         """
         return await books.refund(id)
 
-    @tool(effect=write(once_per=CALL, recovery=manual), approve=never)
+    @tool(effect=write(once_per=CALL, recovery=manual), approve=never, label=TRUSTED)
     async def note(text: str) -> str:
         """Note.
 
@@ -85,7 +87,7 @@ def tools(books: Books, *, timeout_s: float = 5.0) -> list[Tool]:
         """
         return await books.refund(text)
 
-    @tool(effect=READ)
+    @tool(effect=READ, label=TRUSTED)
     async def look(id: str) -> str:
         """Look.
 
@@ -165,6 +167,7 @@ def test_an_untrusted_context_is_the_default_and_a_write_then_waits() -> None:
             gate = gate_of(ledger, books)
             waiting = await gate.call("refund", {"id": "a"}, principal=ALICE, run="thread", call="c1")
             assert isinstance(waiting, Awaiting)
+            assert waiting.kind == "awaiting"
             assert waiting.operation is not None
             assert isinstance(await gate.call("look", {"id": "a"}, principal=ALICE, run="thread", call="c2"), Succeeded)
             assert books.refunds == []
@@ -449,7 +452,7 @@ def test_an_idempotent_call_is_sent_again_within_the_one_call() -> None:
     async def go() -> None:
         seen: list[object] = []
 
-        @tool(effect=write(once_per="id", recovery=idempotent(60)), approve=never)
+        @tool(effect=write(once_per="id", recovery=idempotent(60)), approve=never, label=TRUSTED)
         async def pay(id: str, ctx: Context[object]) -> str:
             """Pay.
 
@@ -540,3 +543,186 @@ def test_two_processes_serve_one_run_and_each_effect_happens_once(tmp_path: Path
             told, _ = child.communicate(timeout=60)
             assert json.loads(told) == ["succeeded"] * 6
     assert sorted((tmp_path / "books").read_text().split()) == [one for _, one in ids]
+
+
+def test_a_call_that_a_cancelled_run_refused_gets_the_same_answer_when_it_is_asked_for_again() -> None:
+    async def go() -> None:
+        async with opened() as ledger:
+            gate = gate_of(ledger, Books())
+            await ask(gate, "look", {"id": "a"})
+            await ledger.post(RunId("thread"), CancelRun(by="op"))
+            first = await ask(gate, "refund", {"id": "a"}, call="c2")
+            assert isinstance(first, NotRun)
+            assert await ask(gate, "refund", {"id": "a"}, call="c2") == first
+            other = await ask(gate, "refund", {"id": "b"}, call="c2")
+            assert isinstance(other, Refused)
+            assert other.code == "conflict"
+            await verified(ledger)
+
+    asyncio.run(go())
+
+
+async def left_in_dispatch(ledger: MemoryLedger, books: Books) -> asyncio.Task[object]:
+    """A call whose owner dies while its handler runs; the effect has happened."""
+    books.gate = asyncio.Event()
+    owner = MemoryLedger(store=ledger)
+    await owner.open()
+    task = asyncio.ensure_future(ask(gate_of(owner, books), "refund", {"id": "a"}))
+    await until(lambda: books.refunds == ["a"])
+    owner.abandon()
+    return task
+
+
+async def put_away(task: asyncio.Task[object], books: Books) -> None:
+    assert books.gate is not None
+    books.gate.set()
+    await asyncio.wait({task})
+    task.exception()
+
+
+def test_another_call_of_the_same_run_recovers_what_a_dead_owner_had_dispatched() -> None:
+    async def go() -> None:
+        books = Books()
+        async with opened() as ledger:
+            assert isinstance(ledger, MemoryLedger)
+            task = await left_in_dispatch(ledger, books)
+            gate = gate_of(ledger, books)
+            both = await asyncio.gather(ask(gate, "refund", {"id": "a"}, call="c2"), ask(gate, "refund", {"id": "a"}))
+            assert [type(one) for one in both] == [Succeeded, Succeeded]
+            assert books.refunds == ["a"]
+            await put_away(task, books)
+            await verified(ledger)
+
+    asyncio.run(go())
+
+
+def test_closing_a_run_answers_the_call_that_a_dead_owner_had_dispatched() -> None:
+    async def go() -> None:
+        books = Books()
+        async with opened() as ledger:
+            assert isinstance(ledger, MemoryLedger)
+            task = await left_in_dispatch(ledger, books)
+            gate = gate_of(ledger, books)
+            await gate.close("thread")
+            kinds = [one.event.kind for one in await ledger.read(RunId("thread"))]
+            assert kinds.count("call.considered") == kinds.count("call.ended") == 1
+            done = await ask(gate, "refund", {"id": "a"})
+            assert isinstance(done, Succeeded)
+            assert books.refunds == ["a"]
+            await put_away(task, books)
+            await verified(ledger)
+
+    asyncio.run(go())
+
+
+def wider(books: Books) -> Tool:
+    """`refund` of a newer release: one more optional parameter."""
+
+    @tool(effect=write(once_per="id", recovery=manual), approve=when(lambda a: a.cents > 100), label=TRUSTED)
+    async def refund(id: str, cents: int = 1, note: str = "") -> str:
+        """Refund.
+
+        Args:
+            id: which
+            cents: how much
+            note: why
+        """
+        return await books.refund(f"{id} {note}".strip())
+
+    return refund
+
+
+def test_a_settled_call_stands_after_its_tools_schema_has_changed_or_it_is_gone() -> None:
+    async def go() -> None:
+        books = Books()
+        async with opened() as ledger:
+            first = await ask(gate_of(ledger, books), "refund", {"id": "a"})
+            assert isinstance(first, Succeeded)
+            newer = Gate(tools=Catalogue([wider(books)]), ledger=ledger)
+            gone = Gate(tools=Catalogue([]), ledger=ledger)
+            for gate in (newer, gone):
+                assert await ask(gate, "refund", {"id": "a"}) == first
+                other = await ask(gate, "refund", {"id": "b"})
+                assert isinstance(other, Refused)
+                assert other.code == "conflict"
+            assert books.refunds == ["a"]
+            await verified(ledger)
+
+    asyncio.run(go())
+
+
+def test_an_approval_is_void_once_the_tools_contract_has_changed_and_a_person_is_asked_anew() -> None:
+    async def go() -> None:
+        books = Books()
+        async with opened() as ledger:
+            waiting = await ask(gate_of(ledger, books), "refund", {"id": "a", "cents": 900})
+            assert isinstance(waiting, Awaiting)
+            await ledger.decide(Decision(approval=waiting.approval, verdict="approved", by="bob"))
+            newer = Gate(tools=Catalogue([wider(books)]), ledger=ledger)
+            anew = await ask(newer, "refund", {"id": "a", "cents": 900})
+            assert isinstance(anew, Awaiting)
+            assert anew.approval != waiting.approval
+            assert [row.closed for row in await ledger.operations(state=("closed",))] == ["superseded"]
+            assert books.refunds == []
+            await verified(ledger)
+
+    asyncio.run(go())
+
+
+class PutBack(ambient.Seeded):
+    """A clock that can be put back; its monotonic one cannot."""
+
+    back_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() - self.back_ms
+
+
+def test_a_clock_that_is_put_back_brings_no_deadline_before_the_runs_last_event() -> None:
+    async def go(clock: PutBack) -> None:
+        async with opened() as ledger:
+            gate = gate_of(ledger, Books())
+            await ask(gate, "look", {"id": "a"})
+            last_ms = (await ledger.read(RunId("thread")))[-1].at_ms
+            clock.back_ms = 3_600_000
+            await ask(gate, "refund", {"id": "a"}, call="c2")
+            waiting = await ask(gate, "refund", {"id": "b", "cents": 900}, call="c3")
+            assert isinstance(waiting, Awaiting)
+            [row] = await ledger.operations(state=("succeeded",))
+            assert row.not_after_ms is not None
+            assert row.not_after_ms >= last_ms + 5_000
+            asked = await ledger.approval(waiting.approval)
+            assert asked is not None
+            assert asked.expires_ms is not None
+            assert asked.expires_ms > last_ms + 60_000
+
+    with ambient.use(PutBack()) as clock:
+        assert isinstance(clock, PutBack)
+        asyncio.run(go(clock))
+
+
+def test_a_clock_that_is_put_back_does_not_reopen_the_window_of_an_idempotent_write() -> None:
+    sent: list[str] = []
+    clock = PutBack()
+
+    @tool(effect=write(once_per="id", recovery=idempotent(window_s=60)), approve=never, label=TRUSTED)
+    async def pay(id: str) -> str:
+        """Pay.
+
+        Args:
+            id: which
+        """
+        sent.append(id)
+        clock.advance(3_600)
+        raise KeyError(id)
+
+    async def go() -> None:
+        async with opened() as ledger:
+            gate = Gate(tools=Catalogue([pay]), ledger=ledger)
+            assert isinstance(await ask(gate, "pay", {"id": "a"}), Unknown)
+            clock.back_ms = 3_600_000
+            assert isinstance(await ask(gate, "pay", {"id": "a"}, call="c2"), Unknown)
+
+    with ambient.use(clock):
+        asyncio.run(go())
+    assert sent == ["a"]

@@ -7,6 +7,7 @@ import threading
 
 from gate.stage import BOB, Stage, on_stage, opened, stage, turn, until
 from remit import ambient
+from remit.canonical import encode
 from remit.tool import (
     CALL,
     CANNOT_TELL,
@@ -14,6 +15,7 @@ from remit.tool import (
     DID_NOT,
     READ,
     RUN,
+    Context,
     Happened,
     NoEffect,
     Tool,
@@ -24,8 +26,9 @@ from remit.tool import (
     tool,
     write,
 )
+from remit.types.delivery import LateReport, OwnerGone, Settlement, Withdrawal
 from remit.types.ident import OperationId
-from remit.types.ledger import LateReport, OwnerGone, Settlement, Withdrawal
+from remit.types.label import TRUSTED
 from remit.types.outcome import Failed, FieldError, Refused, Succeeded, Unknown
 
 
@@ -101,7 +104,7 @@ def run(world: World, recovery: object, body: object, *, virtual: bool = True, r
 
 
 def test_a_read_that_fails_or_hangs_is_failed_and_says_so_without_foreign_words() -> None:
-    @tool(effect=READ, timeout_s=0.02)
+    @tool(effect=READ, timeout_s=0.02, label=TRUSTED)
     async def broken(how: str) -> str:
         """Break.
 
@@ -168,7 +171,7 @@ def test_a_manual_write_that_fails_is_unknown_and_waits_for_a_person() -> None:
         assert isinstance(again, Unknown)
         assert world.effects == []
         await s.delivered(Settlement(operation=row.id, happened=True, by="bob", reason="seen", result='{"ref": 7}'))
-        assert (await s.operation()).settled_by == "bob"
+        assert (await s.operation()).settled_by == "by:bob"
         told = await s.call("act", {"id": "1"}, call="3.0")
         assert told == Succeeded(value={"ref": 7}, repeat=True, operation=row.id)
 
@@ -203,6 +206,93 @@ def test_an_idempotent_write_is_sent_again_under_the_same_id_with_stored_argumen
         assert len(await s.operations()) == 1
 
     run(world, idempotent(60), body)
+
+
+def test_no_effect_of_a_later_attempt_proves_nothing_about_an_earlier_one_that_is_in_doubt() -> None:
+    reset, refused = ("effect", ConnectionResetError("the reply was lost")), NoEffect("nothing was sent")
+
+    async def sent_again(s: Stage) -> None:
+        assert isinstance(await s.call("act", {"id": "1"}), Succeeded)
+        assert s.moves() == ["allowed", "in_doubt", "resent", "in_doubt", "resent", "returned"]
+
+    async def stays_unknown(s: Stage) -> None:
+        assert isinstance(await s.call("act", {"id": "1"}), Unknown)
+        assert isinstance(await s.call("act", {"id": "1"}, call="2.0"), Unknown)
+        assert len(await s.operations()) == 1
+
+    async def after_a_no(s: Stage) -> None:
+        assert isinstance(await s.call("act", {"id": "1"}), Failed)
+        assert (await s.operation()).attempt == 2
+
+    run(World(reset, refused, "ok"), idempotent(600), sent_again)
+    run(World(reset, refused), idempotent(600, attempts=2), stays_unknown)
+    world = World(ConnectionError(), refused)
+    world.answers = [DID_NOT, DID_NOT]
+    run(world, reconcile(world.ask), after_a_no)
+
+
+def test_a_late_no_effect_of_a_later_attempt_settles_only_what_a_reconcilers_no_came_before() -> None:
+    for kind, state in (("idempotent", "unknown"), ("reconcile", "failed")):
+        world = World(ConnectionError(), ConnectionError())
+        world.answers = [DID_NOT, DID_NOT]
+        recovery = idempotent(600, attempts=2) if kind == "idempotent" else reconcile(world.ask)
+
+        async def body(s: Stage, state: str = state) -> None:
+            assert isinstance(await s.call("act", {"id": "1"}), Unknown)
+            row = await s.operation()
+            assert (row.state, row.attempt) == ("unknown", 2)
+            await s.delivered(_late(row.id, 2, success=False))
+            assert (await s.operation()).state == state
+
+        run(world, recovery, body)
+
+
+def test_an_idempotent_sync_write_is_sent_again_while_its_first_attempt_runs_on() -> None:
+    going_on = threading.Event()
+    attempts: list[object] = []
+
+    @tool(effect=write(once_per="id", recovery=idempotent(60)), approve=never, timeout_s=0.03, label=TRUSTED)
+    def slow(id: str, ctx: Context[object]) -> str:
+        """Act slowly.
+
+        Args:
+            id: which
+        """
+        attempts.append((ctx.attempt, ctx.operation_id))
+        if ctx.attempt == 1:
+            going_on.wait(5)
+        return f"attempt {ctx.attempt}"
+
+    @on_stage(slow)
+    async def check(s: Stage) -> None:
+        outcome = await s.call("slow", {"id": "1"})
+        assert isinstance(outcome, Succeeded)
+        assert outcome.value == "attempt 2"
+        going_on.set()
+        assert await s.ledger.wait_inbox(s.scene.run, after=0, timeout_s=5)
+        await s.take()
+        row = await s.operation()
+        assert (row.state, row.attempt) == ("succeeded", 2)
+        assert "attempt 1" in row.evidence[-1]
+        assert attempts == [(1, row.id), (2, row.id)]
+
+    check()
+
+
+def test_a_result_that_a_person_settles_with_keeps_every_digit() -> None:
+    exact = 2**60 + 1
+
+    async def body(s: Stage) -> None:
+        assert isinstance(await s.call("act", {"id": "1"}), Unknown)
+        said = Settlement(
+            operation=(await s.operation()).id, happened=True, by="bob", reason="seen", result=encode({"cents": exact})
+        )
+        await s.delivered(said)
+        again = await s.call("act", {"id": "1"}, call="2.0")
+        assert isinstance(again, Succeeded)
+        assert again.value == {"cents": exact}
+
+    run(World(ConnectionError()), manual, body)
 
 
 def test_resends_end_with_the_attempts_and_with_the_window() -> None:
@@ -328,7 +418,7 @@ def test_an_error_before_the_handlers_first_line_is_failed() -> None:
     def subject(principal: object) -> object:
         raise LookupError("no such user in ldap.internal")
 
-    @tool(effect=write(once_per="id", recovery=manual), approve=never, bound={"who": subject})
+    @tool(effect=write(once_per="id", recovery=manual), approve=never, bound={"who": subject}, label=TRUSTED)
     async def act(id: str, who: str) -> str:
         """Act.
 
@@ -496,7 +586,7 @@ def test_a_sync_tool_that_sleeps_past_its_timeout_is_unknown_and_its_late_result
     gate = threading.Event()
     ran: list[str] = []
 
-    @tool(effect=write(once_per="id", recovery=manual), approve=never, timeout_s=0.03)
+    @tool(effect=write(once_per="id", recovery=manual), approve=never, timeout_s=0.03, label=TRUSTED)
     def slow(id: str) -> str:
         """Act slowly.
 
@@ -559,7 +649,7 @@ def test_late_reports_move_an_operation_only_as_the_table_says() -> None:
     async def after_a_no(s: Stage) -> None:
         await s.call("act", {"id": "1"})
         first = await _row(s, "unknown")
-        await s.delivered(Settlement(operation=first, happened=False, by="bob", reason="no"))
+        await s.delivered(Settlement(operation=first, happened=False, by="handler", reason="no"))  # a person of that name
         await s.delivered(_late(await _row(s, "failed"), 1, success=True))
         await _row(s, "succeeded")
         assert len(s.of_kind("operation.contradicted")) == 1

@@ -13,8 +13,8 @@ from remit import ambient
 from remit.errors import Conflict
 from remit.policy import Allow, Ask, Deny
 from remit.tool import CANNOT_TELL, DID_NOT, Happened, idempotent, manual, reconcile
+from remit.types.delivery import LateReport, Settlement, Withdrawal
 from remit.types.event import OperationMoved
-from remit.types.ledger import LateReport, Settlement, Withdrawal
 from remit.types.operation import MOVES, move
 from remit.types.outcome import Failed, Succeeded
 

@@ -18,16 +18,18 @@ from remit.gate.code import fail, not_run, refuse, unknown
 from remit.gate.redact import Redaction
 from remit.gate.thread import Worker
 from remit.ledger import MemoryLedger
-from remit.tool import READ, Catalogue, Concurrency, Context, NoEffect, manual, never, tool, write
+from remit.policy import Ask, Request, Verdict
+from remit.tool import READ, Catalogue, Concurrency, Context, NoEffect, always, ask_user, manual, never, tool, write
 from remit.types.event import CallEnded
 from remit.types.ident import OperationId
+from remit.types.label import TRUSTED
 from remit.types.outcome import Failed, FieldError, Outcome, Refused, Succeeded, Unknown
 from remit.types.part import File, Image
 
 SECRET = "sk-live-0123456789"
 
 
-@tool(effect=READ)
+@tool(effect=READ, label=TRUSTED)
 async def leak(how: str) -> object:
     """Leak.
 
@@ -56,12 +58,49 @@ async def test_a_declared_secret_is_in_nothing_that_is_recorded_or_shown(s: Stag
     assert SECRET not in repr(recorded)
     value = s.outcome("1.0")
     assert isinstance(value, Succeeded)
-    assert value.value == {"note": "the key is [secret]", "[secret]": ["[secret]", {"deep": "[secret]"}]}
+    assert value.value == {"note": "the key is [redacted]", "[redacted]": ["[redacted]", {"deep": "[redacted]"}]}
     kept = s.outcome("1.3")
     assert isinstance(kept, Succeeded)
     [attachment] = kept.attachments
     assert SECRET.encode() not in await s.ledger.blob(attachment.digest)  # type: ignore[arg-type]
     assert attachment.digest in json.dumps(kept.value)
+
+
+@tool(effect=write(once_per="x", recovery=manual), approve=always(), preview=lambda a: f"Log in with {SECRET}", label=TRUSTED)
+async def log_in(x: str) -> str:
+    """Log in.
+
+    Args:
+        x: where
+    """
+    raise NoEffect("no", fields=(FieldError(f"/{SECRET}", f"not {SECRET}"),))
+
+
+def wants_it(request: Request) -> Verdict:
+    return Ask(reason=f"because of {SECRET}")
+
+
+@on_stage(log_in, ask_user, secrets=[SECRET], policies=[wants_it])
+async def test_a_declared_secret_is_in_no_field_no_sentence_a_person_reads_and_no_reason(s: Stage) -> None:
+    await s.consider("log_in", {"x": "1"})
+    [row] = await s.approvals()
+    assert SECRET not in repr(row)
+    assert row.preview == "Log in with [redacted]"
+    assert row.reasons == ("because of [redacted]",)
+    failed = await s.go(await s.decide("1.0"))  # the reasons are the ones that were shown: nobody is asked again
+    assert isinstance(failed, Failed)
+    assert failed.fields == (FieldError("/[redacted]", "not [redacted]"),)
+    wrong = await s.call("log_in", {"x": "1", f"{SECRET}": 1}, call="2.0")
+    assert isinstance(wrong, Refused)
+    assert SECRET not in repr(wrong)
+    assert s.gate.redact(f"I know {SECRET}") == "I know [redacted]"
+
+
+@on_stage(ask_user, secrets=[SECRET])
+async def test_a_declared_secret_is_in_no_question(s: Stage) -> None:
+    await s.consider("ask_user", {"question": f"is {SECRET} yours?"})
+    [row] = await s.approvals()
+    assert row.preview == "is [redacted] yours?"
 
 
 @given(st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
@@ -78,7 +117,7 @@ def test_keys_that_become_equal_both_stay_and_numbers_are_seen() -> None:
     redaction = Redaction(["alpha", "bravo", "123456"])
     shown = redaction.value({"alpha": 1, "bravo": 2, "n": 123456, "t": True})
     assert isinstance(shown, dict)
-    assert sorted(map(str, shown.values())) == ["1", "2", "True", "[secret]"]
+    assert sorted(map(str, shown.values())) == ["1", "2", "True", "[redacted]"]
 
 
 def test_a_secret_that_would_shred_every_text_is_refused_when_the_gate_is_made() -> None:
@@ -86,7 +125,7 @@ def test_a_secret_that_would_shred_every_text_is_refused_when_the_gate_is_made()
         Gate(tools=Catalogue([leak]), ledger=MemoryLedger(), secrets=["abc"])
 
 
-@tool(effect=write(once_per="id", recovery=manual), approve=never, max_result_chars=100)
+@tool(effect=write(once_per="id", recovery=manual), approve=never, max_result_chars=100, label=TRUSTED)
 async def long(id: str) -> object:
     """Return much.
 
@@ -114,7 +153,7 @@ async def test_a_long_result_is_shortened_and_the_whole_is_kept_and_named(s: Sta
     assert len((await s.operation()).outcome or "") < 1000
 
 
-@tool(effect=READ)
+@tool(effect=READ, label=TRUSTED)
 async def odd(how: str) -> object:
     """Return odd things.
 
@@ -170,7 +209,7 @@ def test_a_sync_handler_runs_in_a_thread_with_the_callers_context_and_the_loop_g
     who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
     seen: list[object] = []
 
-    @tool(effect=READ)
+    @tool(effect=READ, label=TRUSTED)
     def blocking(ctx: Context[object]) -> str:
         """Block."""
         seen.append((who.get(), threading.current_thread() is threading.main_thread(), threading.current_thread().daemon))
@@ -215,7 +254,7 @@ def test_a_concurrency_class_and_the_read_limit_bound_what_runs_at_once() -> Non
         await turn()
         running[0] -= 1
 
-    @tool(effect=READ)
+    @tool(effect=READ, label=TRUSTED)
     async def read(id: str) -> None:
         """Read.
 
@@ -224,7 +263,7 @@ def test_a_concurrency_class_and_the_read_limit_bound_what_runs_at_once() -> Non
         """
         await busy("read")
 
-    @tool(effect=write(once_per="id", recovery=manual), approve=never, concurrency=Concurrency("one", 1))
+    @tool(effect=write(once_per="id", recovery=manual), approve=never, concurrency=Concurrency("one", 1), label=TRUSTED)
     async def single(id: str) -> None:
         """Write.
 
@@ -248,7 +287,7 @@ def test_a_concurrency_class_and_the_read_limit_bound_what_runs_at_once() -> Non
 def test_a_write_that_waits_for_its_slot_is_not_yet_dispatched() -> None:
     release, started = threading.Event(), threading.Event()
 
-    @tool(effect=write(once_per="id", recovery=manual), approve=never, concurrency=Concurrency("solo", 1))
+    @tool(effect=write(once_per="id", recovery=manual), approve=never, concurrency=Concurrency("solo", 1), label=TRUSTED)
     def held(id: str) -> str:
         """Write.
 
@@ -273,7 +312,7 @@ def test_a_write_that_waits_for_its_slot_is_not_yet_dispatched() -> None:
     check()
 
 
-@tool(effect=write(once_per="id", recovery=manual), approve=never, timeout_s=0.02)
+@tool(effect=write(once_per="id", recovery=manual), approve=never, timeout_s=0.02, label=TRUSTED)
 async def stubborn(id: str) -> str:
     """Refuse to stop.
 

@@ -7,14 +7,14 @@ from remit.policy import Allow, Ask, Deny
 from remit.tool import READ, Context, Rate, Tool, manual, never, tool, write
 from remit.types.budget import Budget
 from remit.types.event import CallConsidered
-from remit.types.label import UNTRUSTED, Label
+from remit.types.label import TRUSTED, UNTRUSTED, Label
 from remit.types.outcome import NotRun, Refused, Succeeded
 from remit.types.principal import Principal
 
 RAN: list[object] = []
 
 
-@tool(effect=READ)
+@tool(effect=READ, label=TRUSTED)
 async def look(name: str) -> str:
     """Look something up.
 
@@ -24,7 +24,7 @@ async def look(name: str) -> str:
     return f"seen {name}"
 
 
-@tool(effect=READ, scopes={"use", "more"})
+@tool(effect=READ, scopes={"use", "more"}, label=TRUSTED)
 async def guarded(name: str) -> str:
     """Look up what is guarded.
 
@@ -34,7 +34,7 @@ async def guarded(name: str) -> str:
     return name
 
 
-@tool(effect=write(once_per="id", recovery=manual), approve=never)
+@tool(effect=write(once_per="id", recovery=manual), approve=never, label=TRUSTED)
 async def book(id: str, amount: int = 1) -> str:
     """Book it.
 
@@ -46,7 +46,7 @@ async def book(id: str, amount: int = 1) -> str:
     return f"booked {id}"
 
 
-@tool(effect=READ, bound={"user": lambda p: p.subject})
+@tool(effect=READ, bound={"user": lambda p: p.subject}, label=TRUSTED)
 async def mine(user: str) -> str:
     """What is mine.
 
@@ -63,7 +63,7 @@ async def _owner(arguments: object, ctx: Context[object]) -> object:
     return {"owner": "alice"} if name == "hers" else None
 
 
-@tool(effect=write(once_per="id", recovery=manual), approve=never, owns=_owner)
+@tool(effect=write(once_per="id", recovery=manual), approve=never, owns=_owner, label=TRUSTED)
 async def owned(id: str) -> str:
     """Change what is owned.
 
@@ -73,19 +73,19 @@ async def owned(id: str) -> str:
     return id
 
 
-@tool(effect=READ, rate=Rate(2, 10.0))
+@tool(effect=READ, rate=Rate(2, 10.0), label=TRUSTED)
 async def limited() -> str:
     """Look, not too often."""
     return "ok"
 
 
-@tool(effect=READ, sandbox="container")
+@tool(effect=READ, sandbox="container", label=TRUSTED)
 async def boxed() -> str:
     """Look from inside a box."""
     return "ok"
 
 
-@tool(effect=READ, open_world=True, sends_to={"alice"})
+@tool(effect=READ, open_world=True, sends_to={"alice"}, label=TRUSTED)
 async def post(text: str) -> str:
     """Send it.
 
@@ -233,7 +233,7 @@ def test_a_policy_sees_the_canonical_arguments_the_facts_and_the_principal() -> 
     assert seen == [("hers", {"owner": "alice"}, "alice")]
 
 
-@tool(effect=write(once_per="id", recovery=manual))
+@tool(effect=write(once_per="id", recovery=manual), label=TRUSTED)
 async def unruled(id: str) -> str:
     """Change something.
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.label import context_label, may_send, missing, needs_approval, result_label
+from remit.label import may_send, missing, needs_approval, result_label
 from remit.types.label import EVERYONE, TRUSTED, UNTRUSTED, Label
 
 readers = st.none() | st.frozensets(st.sampled_from(["alice", "bob", "carol"]))
@@ -47,7 +47,7 @@ def test_data_flows_only_to_those_who_may_read_it():
 
 @given(labels, labels)
 def test_a_result_is_never_more_trusted_or_wider_read_than_its_tool_and_its_context(tool, context):
-    got = result_label(tool, context)
+    got = result_label("look", tool, context, subject="alice")
     assert got.trusted <= (tool.trusted and context.trusted)
     for one in (tool, context):
         assert got.readers is not EVERYONE or one.readers is EVERYONE
@@ -59,11 +59,25 @@ def test_a_result_is_never_more_trusted_or_wider_read_than_its_tool_and_its_cont
 def test_a_missing_label_is_untrusted_and_for_the_principal_only(context):
     assert missing("alice") == Label(trusted=False, readers=frozenset({"alice"}), sources=frozenset({"unlabelled"}))
     assert missing("").readers == frozenset()
-    assert not result_label(None, context, subject="alice").trusted
+    got = result_label("look", None, context, subject="alice")
+    assert not got.trusted
+    assert got.may_flow_to(frozenset({"alice"})) is context.may_flow_to(frozenset({"alice"}))
+    assert not got.may_flow_to(EVERYONE)
 
 
-@given(st.lists(labels, max_size=5))
-def test_a_context_is_as_trusted_as_the_least_of_what_is_visible(some):
-    got = context_label(some)
-    assert got.trusted is all(one.trusted for one in some)
-    assert got == context_label(reversed(some))
+def test_the_reason_names_the_tools_whose_results_are_not_declared_trusted():
+    label = missing("alice", "look").join(missing("alice", "find"))
+    assert needs_approval(label, True) == ("the context holds what find, look returned, which is not declared trusted",)
+    assert needs_approval(label.join(Label(trusted=False, sources=frozenset({"mail"}))), True)[1:] == (
+        "the context is untrusted (mail)",
+    )
+
+
+def test_what_is_for_the_principal_only_flows_to_the_principal_and_through_no_open_tool_that_does_not_say_where_to():
+    private = missing("alice", "look")
+    assert may_send(private, {"alice"}, open_world=True)
+    assert may_send(private, set(), open_world=True)
+    assert may_send(private, None, open_world=False)
+    assert not may_send(private, None, open_world=True)
+    assert not may_send(private, {"alice", "bob"}, open_world=True)
+    assert not may_send(private, "everyone", open_world=False)

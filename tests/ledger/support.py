@@ -11,9 +11,10 @@ from remit import ambient
 from remit.canonical import digest
 from remit.ledger import MemoryLedger, SqliteLedger
 from remit.types.approval import Approval
+from remit.types.change import AskPerson, Change, Create
 from remit.types.event import ApprovalRequested, CancelRequested, Event, OperationMoved, RunEnded
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, RunId
-from remit.types.ledger import Append, AskPerson, Change, Committed, Create, Stamped
+from remit.types.ledger import Append, Committed, Stamped
 from remit.types.operation import Operation
 from remit.types.run import RunRow, RunStatus
 

@@ -10,8 +10,9 @@ from ledger.support import APPROVAL, RUN, Pen, Store, ask, said
 from remit import ambient
 from remit.errors import Conflict, InputError, NotFound
 from remit.types.approval import ApprovalState
+from remit.types.change import ConsumeApproval, VoidApproval
+from remit.types.delivery import Decision
 from remit.types.ident import ApprovalId, RunId
-from remit.types.ledger import ConsumeApproval, Decision, VoidApproval
 
 YES = Decision(approval=APPROVAL, verdict="approved", by="bob", reason="fine", edited='{"amount":1}')
 
@@ -144,6 +145,22 @@ def test_an_approval_that_is_void_comes_back_void_from_a_late_click(store: Store
         await pen.write(changes=(VoidApproval(APPROVAL),))
         assert (await pen.ledger.decide(YES)).state == "void"
         assert await pen.ledger.inbox(RUN) == []
+
+    store.tell(story)
+
+
+def test_a_void_that_names_what_it_found_is_refused_once_somebody_has_decided(store: Store) -> None:
+    async def story() -> None:
+        pen = Pen(await store.open())
+        await pen.start()
+        await ask(pen)
+        await pen.ledger.decide(YES)
+        with pytest.raises(Conflict) as refused:
+            await pen.write(changes=(VoidApproval(APPROVAL, was="pending"),))
+        assert refused.value.code == "approval.moved"
+        assert [one.state for one in await pen.ledger.approvals(run=RUN)] == ["approved"]
+        await pen.write(changes=(VoidApproval(APPROVAL, was="approved"),))
+        assert [one.state for one in await pen.ledger.approvals(run=RUN)] == ["void"]
 
     store.tell(story)
 

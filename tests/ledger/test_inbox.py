@@ -11,8 +11,8 @@ import pytest
 from ledger.support import APPROVAL, OPERATION, RUN, Pen, Store, ask, said, start
 from remit.errors import InputError, LedgerError, NotFound
 from remit.ledger import SqliteLedger
+from remit.types.delivery import CancelRun, Decision, LateReport, OwnerGone, Settlement, Withdrawal
 from remit.types.ident import RunId
-from remit.types.ledger import CancelRun, Decision, LateReport, OwnerGone, Settlement, Withdrawal
 from remit.types.outcome import Succeeded
 
 LATE = LateReport(operation=OPERATION, attempt=1, outcome=Succeeded(value={"refund": 2**70}))

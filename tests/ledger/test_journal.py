@@ -7,12 +7,15 @@ import asyncio
 import pytest
 
 from ledger.support import KEY, OPERATION, RUN, Store, moved, operation, row, said, stamped
+from remit import ambient
 from remit.errors import Conflict, KeyTaken, LedgerError, RunOwned
 from remit.ledger import Journal, MemoryLedger
+from remit.types.change import Create, OpenOperation
+from remit.types.delivery import CancelRun, LateReport
 from remit.types.event import CallEnded, CancelRequested, Recorded
 from remit.types.ident import CallId, OperationId
 from remit.types.label import TRUSTED
-from remit.types.ledger import Append, CancelRun, Committed, Create, LateReport, OpenOperation
+from remit.types.ledger import Append, Committed
 from remit.types.outcome import Failed, Succeeded, Unknown
 
 DONE = Succeeded(value={"refund": "re_1"})
@@ -265,5 +268,69 @@ def test_what_is_taken_and_changed_by_notes_goes_with_the_commit_once() -> None:
         assert await ledger.inbox(RUN) == []
         assert await ledger.operation(OPERATION) is not None
         assert await ledger.read(RUN) == fold.seen
+
+    asyncio.run(story())
+
+
+def test_store_time_is_never_earlier_than_the_last_event_and_goes_on_while_the_clock_is_behind() -> None:
+    class PutBack(ambient.Seeded):
+        back_ms = 0
+
+        def now_ms(self) -> int:
+            return super().now_ms() - self.back_ms
+
+    async def go(clock: PutBack) -> None:
+        ledger = MemoryLedger()
+        await ledger.open()
+        journal = Journal(ledger, RUN, lambda _: None)
+        await journal.commit(said(), create=Create(row(), "{}"))
+        last_ms = (await ledger.read(RUN))[-1].at_ms
+        clock.back_ms = 3_600_000
+        assert last_ms <= journal.now_ms() < last_ms + 1_000
+        clock.advance(60)
+        assert last_ms + 60_000 <= journal.now_ms() < last_ms + 61_000
+        clock.back_ms = 0
+        assert journal.now_ms() >= last_ms + 60_000
+        await ledger.aclose()
+
+    clock = PutBack()
+    with ambient.use(clock):
+        asyncio.run(go(clock))
+
+
+def test_a_journal_is_idle_once_what_was_noted_during_a_commit_is_folded() -> None:
+    async def story() -> None:
+        ledger, fold = Paced(), Folded()
+        ledger.let.release()
+        journal = await begun(ledger, fold)
+        commit = asyncio.create_task(journal.commit(said("first")))
+        await asyncio.sleep(0.01)
+        journal.note(said("noted"))
+        assert journal.busy
+        ledger.let.release()
+        await journal.idle()
+        assert not journal.busy
+        assert fold.words == ["start", "first", "noted"]
+        await commit
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_a_journal_that_closes_leaves_no_outcome_behind(released: bool) -> None:
+    async def story() -> None:
+        ledger = MemoryLedger()
+        journal = await begun(ledger, Folded())
+        await journal.commit(moved(operation(), "allowed"), changes=(OpenOperation(operation()),))
+        if released:
+            await journal.commit(status="paused", release=True)
+        journal.note(returned())  # type: ignore[arg-type]
+        await journal.close(released=released)
+        assert not journal.pending
+        assert len(await ledger.read(RUN)) == (2 if released else 3)
+        late = [one.delivery for one in await ledger.inbox(RUN)]
+        assert late == ([LateReport(operation=OPERATION, attempt=1, outcome=DONE)] if released else [])
+        journal.note(returned())  # type: ignore[arg-type]
+        assert len(await ledger.inbox(RUN)) == len(late) + 1
 
     asyncio.run(story())

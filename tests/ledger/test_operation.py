@@ -9,10 +9,10 @@ import pytest
 
 from ledger.support import KEY, OPERATION, RUN, Pen, Store, moved, operation, said
 from remit.errors import Conflict, KeyTaken, NotFound
+from remit.types.change import MoveOperation, OpenOperation, PassEvidence
 from remit.types.codec import encode_outcome
 from remit.types.ident import ApprovalId, CallId, Digest, OperationId, OwnerId, RunId
-from remit.types.ledger import MoveOperation, OpenOperation, PassEvidence
-from remit.types.operation import HOLDING, MOVES, Move, Operation, OperationState
+from remit.types.operation import HOLDING, MOVES, Move, Operation, OperationState, settler
 from remit.types.outcome import Succeeded
 
 PATHS: dict[OperationState, tuple[Move, ...]] = {
@@ -43,7 +43,7 @@ async def step(pen: Pen, on: Move, id: OperationId = OPERATION, **other: object)
     """One move from where the row is."""
     was = await pen.ledger.operation(id)
     assert was is not None
-    by = "bob" if on.startswith("settled") else None
+    by = settler(on, "bob" if on.startswith("settled") else None)
     change = MoveOperation(operation=id, on=on, state=was.state, attempt=was.attempt, settled_by=by)
     await pen.write(said(), changes=(replace(change, **other),))  # type: ignore[arg-type]
     now = await pen.ledger.operation(id)
@@ -151,7 +151,10 @@ def test_a_late_success_cannot_take_back_a_key_that_a_newer_operation_holds(stor
     store.tell(story)
 
 
-@pytest.mark.parametrize(("settled_by", "legal"), [("handler", False), ("late", False), ("reconciler", True), ("bob", True)])
+@pytest.mark.parametrize(
+    ("settled_by", "legal"),
+    [("handler", False), ("late", False), ("reconciler", True), (settler("settled_no", "handler"), True)],
+)
 def test_a_late_success_counts_only_against_a_no_that_was_not_the_handlers_own(
     store: Store, settled_by: str, legal: bool
 ) -> None:

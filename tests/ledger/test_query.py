@@ -8,13 +8,15 @@ from collections.abc import Iterator
 import apsw
 import pytest
 
-from ledger.support import RUN, Pen, Store, conversation, ended, said, start
+from ledger.support import RUN, Pen, Store, ask, conversation, ended, said, start
 from remit import ambient
 from remit.errors import LedgerError, NotFound
+from remit.types.budget import Spent
+from remit.types.change import FreeConversation, HoldConversation, Spend
+from remit.types.delivery import CancelRun
 from remit.types.event import AnswerChecked, MessageAppended, ResultsAppended
 from remit.types.ident import ApprovalId, CallId, Digest, OperationId, OwnerId, RunId, Wording
 from remit.types.label import TRUSTED
-from remit.types.ledger import CancelRun, FreeConversation, HoldConversation
 
 AGENTS = ("support",)
 TICKET = conversation()
@@ -38,6 +40,33 @@ def test_runs_are_newest_first_and_queued_ones_oldest_first(store: Store) -> Non
         assert await ledger.run(RunId("no")) is None
         with pytest.raises(NotFound):
             await ledger.request(RunId("no"))
+
+    store.tell(story)
+
+
+def test_ids_are_found_by_their_beginning_newest_first(store: Store) -> None:
+    async def story() -> None:
+        ledger = await store.open()
+        for name in ("run_1", "run_10", "run_2", "run_%", "run_1😀"):
+            await start(ledger, RunId(name))
+        assert await ledger.find("run", "run_1") == ["run_1😀", "run_10", "run_1"]
+        assert await ledger.find("run", "run_%") == ["run_%"]
+        assert await ledger.find("run", limit=2) == ["run_1😀", "run_%"]
+        assert await ledger.find("run", "RUN") == await ledger.find("operation") == await ledger.find("approval", "apr") == []
+
+    store.tell(story)
+
+
+def test_approvals_are_those_of_a_call_and_without_a_limit_all(store: Store) -> None:
+    async def story() -> None:
+        pen = Pen(await store.open())
+        await pen.start()
+        for number in range(120):
+            await ask(pen, id=ApprovalId(f"apr_{number}"), call=CallId(f"1.{number % 2}"))
+        assert len(await pen.ledger.approvals(run=RUN)) == 100
+        assert len(await pen.ledger.approvals(run=RUN, limit=None)) == 120
+        assert {one.call for one in await pen.ledger.approvals(run=RUN, call=CallId("1.1"))} == {"1.1"}
+        assert await pen.ledger.find("approval", "apr_11", limit=3) == ["apr_119", "apr_118", "apr_117"]
 
     store.tell(story)
 
@@ -67,6 +96,20 @@ def test_paused_runs_are_taken_up_when_somebody_wrote_or_their_time_is_up(store:
             await pen.write(said(), status="paused", release=True, expires_ms=expires_ms)
         await ledger.post(RunId("run_told"), CancelRun(by="bob"))
         assert [one.id for one in await ledger.claimable(AGENTS)] == ["run_told", "run_late"]
+
+    store.tell(story)
+
+
+def test_a_run_whose_last_event_is_past_its_expiry_is_due_although_the_clock_was_put_back(store: Store) -> None:
+    async def story() -> None:
+        ledger = await store.open()
+        pen = Pen(ledger)
+        await pen.start()
+        await pen.write(said(), status="paused", release=True, expires_ms=ambient.now_ms() + 60_000)
+        assert await ledger.claimable(AGENTS) == []
+        with ambient.use(ambient.Seeded(start_ms=ambient.now_ms() + 3_600_000)):
+            await pen.write(said(), claim=True, release=True, expires_ms=ambient.now_ms() - 60_000)
+        assert [one.id for one in await ledger.claimable(AGENTS)] == [RUN]
 
     store.tell(story)
 
@@ -142,13 +185,13 @@ def test_a_ledger_that_is_not_open_says_so(store: Store) -> None:
     async def story() -> None:
         ledger = await store.open()
         await ledger.aclose()
-        for ask in (
+        for question in (
             lambda: ledger.run(RUN),
             lambda: ledger.post(RUN, CancelRun(by="x")),
             lambda: ledger.changed(0, timeout_s=1),
         ):
             with pytest.raises(LedgerError) as closed:
-                await ask()
+                await question()
             assert closed.value.code == "ledger.closed"
 
     store.tell(story)
@@ -193,6 +236,10 @@ def test_no_question_and_no_commit_scans_a_table_that_grows(file: Store) -> None
             await ledger.operations(state=("dispatched", "unknown"))
             await ledger.approval(ApprovalId("apr"))
             await ledger.approvals(state=("pending",))
+            await ledger.approvals(run=RUN, call=CallId("1.0"), limit=None)
+            await ledger.find("run", "run_")
+            await ledger.find("operation", "op_")
+            await ledger.find("approval", "apr_")
             await ledger.inbox(RUN)
             await ledger.notices(TICKET, tenant="acme")
             await ledger.alive(OwnerId("nobody"))
@@ -207,6 +254,24 @@ def test_no_question_and_no_commit_scans_a_table_that_grows(file: Store) -> None
     small = ("remit_inbox", "SCAN i", "remit_run_owner", "remit_run_expiry")  # what waits, and what is alive
     whole = [(line, sql) for line, sql in scans if not any(name in line for name in small)]
     assert whole == []
+
+
+def test_an_append_is_few_statements(file: Store) -> None:
+    seen: list[str] = []
+
+    async def story() -> None:
+        with statements(seen):
+            pen = Pen(await file.open())
+            await pen.start()
+            spends = (Spend("run:x", Spent(turns=1), (("turns", 9),)), Spend("run:x", Spent(tokens=-1)))
+            await pen.write(changes=spends)
+            seen.clear()
+            await pen.write(said(), said(), changes=spends)
+
+    file.tell(story)
+    made = [sql for sql in seen if "remit_" in sql]
+    assert len([sql for sql in made if "remit_spent" in sql]) == 2
+    assert len(made) <= 2 + 2 * 2 + 3  # an event is two rows; beside them the run read and written, and the batch's number
 
 
 def fill(db: apsw.Connection) -> None:

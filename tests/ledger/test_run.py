@@ -10,8 +10,10 @@ from ledger.support import RUN, Pen, Store, ended, row, said, stamped, start
 from remit import ambient
 from remit.errors import Conflict, NotFound, RunOwned
 from remit.ledger import MemoryLedger
+from remit.types.change import Create
+from remit.types.delivery import CancelRun
 from remit.types.ident import RunId
-from remit.types.ledger import Append, CancelRun, Create
+from remit.types.ledger import Append
 
 
 def test_a_run_that_is_made_active_is_owned_by_who_made_it(store: Store) -> None:

@@ -19,13 +19,14 @@ from ledger.support import RUN, Pen, Store, said, start
 from remit import ambient
 from remit.errors import LedgerError
 from remit.ledger import SqliteLedger
+from remit.types.ident import RunId
 
 
-def refusal(path: Path) -> LedgerError:
+def refusal(path: Path, *, create: bool = True) -> LedgerError:
     """Why the file cannot be opened."""
 
     async def story() -> None:
-        ledger = SqliteLedger(path)
+        ledger = SqliteLedger(path, create=create)
         try:
             await ledger.open()
         finally:
@@ -124,6 +125,39 @@ def test_another_programs_database_is_refused_untouched(tmp_path: Path) -> None:
     before = path.read_bytes()
     assert refusal(path).code == "ledger.foreign"
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("mode", [None, "delete", "wal"])
+def test_where_none_is_to_be_made_a_file_without_a_ledger_is_refused_untouched(tmp_path: Path, mode: str | None) -> None:
+    path = tmp_path / "books.db"
+    path.touch()
+    if mode is not None:
+        db = apsw.Connection(str(path))
+        db.pragma("journal_mode", mode)
+        db.execute("CREATE TABLE book (title)")
+        db.close()
+    before = path.read_bytes()
+    error = refusal(path, create=False)
+    assert (error.code, error.retryable) == ("ledger.none", False)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_where_none_is_to_be_made_a_file_that_is_missing_stays_so(tmp_path: Path) -> None:
+    refusal(tmp_path / "books.db", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_is_opened_also_where_none_is_to_be_made(file: Store) -> None:
+    async def story() -> None:
+        await start(await file.open())
+        ledger = SqliteLedger(file.path, create=False)
+        await ledger.open()
+        assert [row.id for row in await ledger.runs()] == [RUN]
+        await start(ledger, RunId("run_2"))
+        await ledger.aclose()
+
+    file.tell(story)
 
 
 def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
 import apsw
@@ -10,11 +11,13 @@ import pytest
 from ledger.support import APPROVAL, OPERATION, RUN, Pen, Store, approval, ask, ended, moved, operation, requested, said
 from remit.canonical import digest
 from remit.ledger import SqliteLedger
+from remit.types.change import AskPerson, ConsumeApproval, KeepBlob, MoveOperation, OpenOperation
 from remit.types.codec import encode_outcome
+from remit.types.delivery import Decision
 from remit.types.event import ApprovalDecided, OperationMoved, RunStarted
 from remit.types.ident import CallId, Digest, OperationId, RunId, Wording
 from remit.types.label import TRUSTED
-from remit.types.ledger import AskPerson, ConsumeApproval, Decision, MoveOperation, OpenOperation
+from remit.types.operation import settler
 from remit.types.outcome import Succeeded
 
 OUTCOME = Succeeded(value={"refund": "re_1"}, operation=OPERATION)
@@ -50,8 +53,15 @@ async def honest(pen: Pen) -> None:
     dispatched = moved(waiting, "approved", state="dispatched", attempt=1, approval=APPROVAL)
     move = MoveOperation(operation=OPERATION, on="approved", state="awaiting_approval", attempt=0)
     await pen.write(decided, dispatched, changes=(ConsumeApproval(APPROVAL), move), taken=(told.id,))
-    done = moved(waiting, "returned", state="succeeded", attempt=1, outcome=OUTCOME)
-    settle = MoveOperation(operation=OPERATION, on="returned", state="dispatched", attempt=1, outcome=encode_outcome(OUTCOME))
+    done = moved(waiting, "returned", state="succeeded", attempt=1, outcome=OUTCOME, by="handler")
+    settle = MoveOperation(
+        operation=OPERATION,
+        on="returned",
+        state="dispatched",
+        attempt=1,
+        outcome=encode_outcome(OUTCOME),
+        settled_by="handler",
+    )
     await pen.write(done, said("after"), changes=(settle,))
 
 
@@ -73,11 +83,30 @@ def test_an_honest_ledger_has_no_faults(store: Store) -> None:
         pen, other = Pen(ledger), Pen(ledger, RunId("run_2"))
         await honest(pen)
         await resent(pen, other)
-        await ledger.put_blob(b"bytes")
+        await pen.write(changes=(KeepBlob(BYTES, b"bytes"),))
         await pen.write(ended(), status="ended", release=True)
         for run in (None, RUN, RunId("run_2")):
             assert await ledger.verify(run) == []
         assert await ledger.verify(RunId("no")) == ["run no: there is no such run"]
+
+    store.tell(story)
+
+
+def test_a_person_is_no_part_of_the_machine_whatever_the_name(store: Store) -> None:
+    async def story() -> None:
+        pen = Pen(await store.open())
+        lost = operation()
+        await pen.start(started(), moved(lost, "allowed"))
+        await pen.write(changes=(OpenOperation(lost),))
+        doubt = MoveOperation(operation=lost.id, on="in_doubt", state="dispatched", attempt=1)
+        await pen.write(moved(lost, "in_doubt", state="unknown"), changes=(doubt,))
+        by = settler("settled_no", "handler")
+        no = MoveOperation(operation=lost.id, on="settled_no", state="unknown", attempt=1, settled_by=by)
+        await pen.write(moved(lost, "settled_no", state="failed", by="handler"), changes=(no,))
+        row = await pen.ledger.operation(lost.id)
+        assert row is not None
+        assert row.settled_by not in (None, "handler")
+        assert await pen.ledger.verify() == []
 
     store.tell(story)
 
@@ -94,6 +123,7 @@ def test_a_decision_that_nobody_has_journaled_yet_is_no_fault(store: Store) -> N
     store.tell(story)
 
 
+BYTES = Digest(hashlib.sha256(b"bytes").hexdigest())
 HASH = "(SELECT hash FROM remit_event WHERE run = 'run_1' AND sequence = 2)"
 TAMPERED: dict[str, tuple[str, str]] = {
     "a payload": (
@@ -164,6 +194,10 @@ TAMPERED: dict[str, tuple[str, str]] = {
     "an operation's outcome": (
         "UPDATE remit_operation SET outcome = replace(outcome, 're_1', 're_2') WHERE id = 'op_1'",
         "operation op_1: the row has another outcome",
+    ),
+    "an operation's settler": (
+        "UPDATE remit_operation SET settled_by = 'reconciler' WHERE id = 'op_1'",
+        "operation op_1: the row says that somebody else settled it",
     ),
     "an operation's outcome, made unreadable": (
         "UPDATE remit_operation SET outcome = '{}' WHERE id = 'op_1'",
@@ -240,8 +274,9 @@ def test_tampering_is_named_with_its_place(file: Store, what: str) -> None:
 
     async def story() -> None:
         ledger = await file.open()
-        await honest(Pen(ledger))
-        await ledger.put_blob(b"bytes")
+        pen = Pen(ledger)
+        await honest(pen)
+        await pen.write(changes=(KeepBlob(BYTES, b"bytes"),))
         assert await ledger.verify() == []
         tamper(file, sql)
         faults = await ledger.verify()

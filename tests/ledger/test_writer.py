@@ -21,8 +21,8 @@ from remit.ledger.schema import connect, migrate
 from remit.ledger.sql import execute, one
 from remit.ledger.transaction import Transaction
 from remit.ledger.writer import Writer
+from remit.types.delivery import CancelRun
 from remit.types.ident import OwnerId, RunId
-from remit.types.ledger import CancelRun
 
 ME = OwnerId("owner_me")
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from ledger.support import Pen, moved, operation, said
 from remit.errors import KeyTaken
 from remit.ledger import SqliteLedger
+from remit.types.change import OpenOperation
+from remit.types.delivery import CancelRun
 from remit.types.ident import Digest, OperationId, RunId
-from remit.types.ledger import CancelRun, OpenOperation
 
 
 async def write(ledger: SqliteLedger, name: str, count: int) -> None:

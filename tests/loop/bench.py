@@ -16,6 +16,8 @@ from remit.tool import manual as by_hand
 from remit.tool.builtin import ask_user, withdraw
 from remit.types.approval import Approval
 from remit.types.budget import Budget
+from remit.types.change import Change, Create, HoldConversation
+from remit.types.delivery import CancelRun, Decision
 from remit.types.event import (
     CallEnded,
     Event,
@@ -30,7 +32,7 @@ from remit.types.event import (
 )
 from remit.types.ident import CallId, ConversationId, Digest, RunId
 from remit.types.label import TRUSTED
-from remit.types.ledger import CancelRun, Change, Create, Decision, HoldConversation, Ledger
+from remit.types.ledger import Ledger
 from remit.types.model import HeadSpec
 from remit.types.operation import OperationState
 from remit.types.outcome import Outcome
@@ -64,7 +66,7 @@ class Shop:
             shop.effects.append(f"{name} {value}")
             return f"done {value}"
 
-        @tool(effect=READ)
+        @tool(effect=READ, label=TRUSTED)
         async def look(what: str) -> str:
             """Look at something."""
             shop.reads.append(what)
@@ -72,17 +74,17 @@ class Shop:
                 raise RuntimeError("secret://user:password@host")
             return f"{what} after {len(shop.effects)}"
 
-        @tool(effect=write(once_per="value", recovery=by_hand), approve=never)
+        @tool(effect=write(once_per="value", recovery=by_hand), approve=never, label=TRUSTED)
         async def pay(value: str) -> str:
             """Pay once for each value."""
             return await act("pay", value)
 
-        @tool(effect=write(once_per=CALL, recovery=by_hand), approve=never)
+        @tool(effect=write(once_per=CALL, recovery=by_hand), approve=never, label=TRUSTED)
         async def append(value: str) -> str:
             """Add a line, each time."""
             return await act("append", value)
 
-        @tool(effect=write(once_per="value", recovery=by_hand), approve=always(scope="boss"))
+        @tool(effect=write(once_per="value", recovery=by_hand), approve=always(scope="boss"), label=TRUSTED)
         async def refund(value: str) -> str:
             """Refund after a person has agreed."""
             return await act("refund", value)

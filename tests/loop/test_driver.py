@@ -723,7 +723,7 @@ def test_lost_requests_are_bounded() -> None:
 
 
 def test_an_ended_run_takes_a_settlement_and_keeps_its_end() -> None:
-    from remit.types.ledger import Settlement
+    from remit.types.delivery import Settlement
 
     async def story() -> None:
         bench = await opened()

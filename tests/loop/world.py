@@ -1,15 +1,18 @@
 """A world that answers a run's commands in any legal way: no gate, no model, no store, no clock.
 
 Every command becomes a job; a job takes one or several steps, each of which records events. Who picks
-the steps, and what the world answers, is the caller's: a script, a random source or Hypothesis.
+the steps, and what the world answers, is the caller's: a script, a random source or Hypothesis. What it
+records goes into a book of its own (`book.py`), which knows the law and nothing of the package.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from loop.book import DECLINED, Book
 from remit.budget import budget_to_json
 from remit.loop.command import (
     AppendResults,
@@ -29,11 +32,11 @@ from remit.loop.command import (
     Start,
     Tell,
 )
+from remit.loop.limits import Limits
 from remit.loop.phase import Phase
-from remit.loop.schedule import disjoint
 from remit.loop.state import CallState, RunState
-from remit.loop.transition import fold, limit, transition
-from remit.types.budget import Budget, Usage
+from remit.loop.transition import limit, transition
+from remit.types.budget import Budget, Spent, Usage
 from remit.types.event import (
     AnswerChecked,
     ApprovalDecided,
@@ -55,7 +58,7 @@ from remit.types.event import (
     Waiting,
 )
 from remit.types.ident import ApprovalId, CallId, Digest, OperationId, OwnerId, RunId, Wording
-from remit.types.label import TRUSTED
+from remit.types.label import TRUSTED, UNTRUSTED
 from remit.types.model import Call, Stop
 from remit.types.outcome import Failed, NotRun, Outcome, Refused, Succeeded, Unknown
 
@@ -64,8 +67,14 @@ Pick = Callable[[Sequence[T]], T]
 
 RUN = RunId("run_1")
 STOPS: tuple[Stop, ...] = ("calls", "end", "length", "context", "refusal", "filter", "pause", "compaction", "unknown")
-TOOLS = ("read", "write", "write_a", "write_b", "ask_user")
+TOOLS = ("read", "write", "write_a", "write_b", "ask_user", "pay", "poll")
+READS = ("read", "poll")
+WRITES = ("write_a", "write", "write_b") * 3
+ARGUMENTS = ("{}", '{"n":1}')
 TOUCHES = {"write_a": ("a",), "write_b": ("b",)}
+MOODS = ("plain", "flaky", "eager", "careful", "doubtful")
+"""What a world is inclined to: requests that fail, models that stop too soon, people who are asked, ends in doubt."""
+RESERVED = 100
 
 
 def started(*, budget: Budget | None = None, on_wait: str = "hold") -> RunStarted:
@@ -122,34 +131,63 @@ class World:
     pick: Pick[object]
     budget: Budget = field(default_factory=Budget)
     on_wait: str = "hold"
+    mood: str = "plain"
     state: RunState = field(default_factory=lambda: RunState(run=RUN))
     journal: list[Recorded] = field(default_factory=list[Recorded])
     jobs: list[Job] = field(default_factory=list[Job])
     now_ms: int = 1_000
     limited: bool = False
-    proposed: int = 0
     told: list[CallId] = field(default_factory=list[CallId])
+    truth: dict[OperationId, bool] = field(default_factory=dict[OperationId, bool])
+    effects: dict[object, set[OperationId]] = field(default_factory=dict[object, set[OperationId]])
+    unsettled_cancel: bool = False
+
+    def __post_init__(self) -> None:
+        self.book = Book(self.budget)
+
+    @property
+    def limits(self) -> Limits:
+        """The package's own, as the driver has them."""
+        return Limits(self.budget, None, (), Spent())
 
     # the journal
 
     def record(self, *events: Event) -> None:
         for event in events:
             self.now_ms += 1
-            recorded = Recorded(RUN, len(self.journal) + 1, self.now_ms, event)
-            self.journal.append(recorded)
-            self.check_legal(event)
-            self.state, commands = transition(self.state, recorded)
-            self.take(commands)
+            self.take(self.enter(Recorded(RUN, len(self.journal) + 1, self.now_ms, event)))
+
+    def enter(self, recorded: Recorded) -> tuple[Command, ...]:
+        self.journal.append(recorded)
+        self.book.add(recorded.event, recorded.at_ms)
+        self.state, commands = transition(self.state, recorded)
+        self.told += [one.call for one in commands if isinstance(one, Tell)]
+        return commands
 
     def take(self, commands: Sequence[Command]) -> None:
         for command in commands:
             if isinstance(command, Tell):
-                self.told.append(command.call)
                 continue
             if isinstance(command, Pause | End):
                 self.forget()
-            assert command not in [job.command for job in self.jobs], f"{command} was given twice"
+            self.check_command(command)
             self.jobs.append(Job(command))
+
+    def check_command(self, command: Command) -> None:
+        """What nobody may be told to do."""
+        assert command not in [job.command for job in self.jobs], f"{command} was given twice"
+        if not isinstance(command, Consider | Reconsider | Start | Recover | HoldBack | Deny | Cancel):
+            return
+        call = self.book.calls[command.call]
+        assert call.outcome is None, f"{command}: it has its answer"
+        if isinstance(command, Recover):
+            assert call.dispatched, f"{command}: it has not started"
+        else:
+            assert not call.dispatched, f"{command}: what has started is only recovered"
+        if isinstance(command, Start | HoldBack):
+            assert call.verdict == "ready", f"{command}: it is {call.verdict}"
+        if isinstance(command, Start) and call.effect == "read":
+            self.book.may_read(call)
 
     def forget(self) -> None:
         """What was asked for in a phase that was left: the driver passes over it."""
@@ -157,28 +195,20 @@ class World:
         self.jobs = [job for job in self.jobs if not isinstance(job.command, stale)]
 
     def start(self) -> None:
-        self.record(started(budget=self.budget, on_wait=self.on_wait), said())
-
-    def check_legal(self, event: Event) -> None:
-        """What the world must never be made to do."""
-        if isinstance(event, OperationMoved) and event.state == "dispatched" and event.on != "resent":
-            call = self.state.call(event.call)
-            assert call is not None
-            assert call.status in ("starting", "deciding"), f"{call.id} runs undecided: {call.status}"
-            others = [one for one in self.state.unanswered if one.id != call.id and one.effect == "write"]
-            for other in others:
-                running = other.operation and self.state.operations.get(other.operation) == "dispatched"
-                assert not running or disjoint(other, call), f"{other.id} and {call.id} run at once"
-            assert self.state.cancelled is None
-            before = [one.event for one in self.journal[:-1] if isinstance(one.event, OperationMoved)]
-            again = [one for one in before if one.call == event.call and one.state == "dispatched"]
-            assert not again, f"{call.id} was dispatched twice"
+        self.book = Book(self.budget)
+        first = replace(said(), label=self.choose(TRUSTED, TRUSTED, TRUSTED, UNTRUSTED))
+        self.record(started(budget=self.budget, on_wait=self.on_wait), first)
 
     # jobs
 
     @property
     def ended(self) -> bool:
         return self.state.ended is not None
+
+    @property
+    def waiting(self) -> list[CallState]:
+        """The calls about which a person has not decided."""
+        return [call for call in self.state.unanswered if call.status == "awaiting"]
 
     def choose(self, *options: T) -> T:
         return self.pick(options)  # type: ignore[return-value]
@@ -192,17 +222,26 @@ class World:
         """A person, or time, decides about a call that waits."""
         if call.approval is None:
             return
-        verdicts = ("answered", "expired") if call.effect == "ask" else ("approved", "denied", "expired")
+        verdicts = ("answered", "expired") if call.effect == "ask" else ("approved", "denied", "expired", "void", "withdrawn")
         verdict = self.choose(*verdicts)
         if self.state.paused:
             self.crash()
-        self.record(ApprovalDecided(approval=call.approval, call=call.id, verdict=verdict, by="bob"))
+        if verdict == "withdrawn":
+            self._end(call.id, NotRun(code="withdrawn", message=""), on="withdrawn")
+        else:
+            self.record(ApprovalDecided(approval=call.approval, call=call.id, verdict=verdict, by="bob"))  # type: ignore[arg-type]
 
     def cancel(self) -> None:
+        """Somebody cancels; a reply may be on its way still."""
         if self.state.paused:
             self.crash()
+        self.unsettled_cancel = self.state.ending is None
+        asking = [job for job in self.jobs if isinstance(job.command, Ask | Backoff)]
         self.record(CancelRequested(by="bob"))
         self.jobs = [job for job in self.jobs if not isinstance(job.command, Ask | Backoff)]
+        for job in asking:
+            if job.step and self.state.requested and self.choose(False, True):
+                self._reply(job.command)  # type: ignore[arg-type]
 
     def work(self, job: Job) -> None:
         """Take one step of a job."""
@@ -218,7 +257,7 @@ class World:
             case Start(call=name):
                 done = self._execute(name, job.step)
             case Recover(call=name, operation=operation):
-                self._recover(name, operation)
+                done = self._recover(name, operation)
             case HoldBack(call=name, code=code):
                 self._end(name, NotRun(code=code, message=""))
             case Cancel(call=name):
@@ -226,17 +265,18 @@ class World:
             case Deny(call=name, code=code):
                 self._considered(name, "settled", step="stop")
                 self._end(name, Refused(code=code, message=""))
-            case AppendResults(turn=turn, receipts=receipts):
+            case AppendResults(turn=turn):
+                receipts = tuple(call.id for call in self.state.current if call.status != "ended")
                 self.record(ResultsAppended(turn=turn, wording=Wording('"results"'), receipts=receipts))
             case CheckAnswer(turn=turn):
                 if self.state.phase is Phase.VALIDATE_FINAL:
-                    valid, done_ = self.choose((True, True), (True, False), (False, False))
-                    self.record(AnswerChecked(turn=turn, valid=valid, done=done_, message="no", code="done.not"))
+                    self._check_answer(turn)
             case Correct():
                 if self.state.phase is Phase.RETURN_CORRECTION:
                     self.record(replace(said("not yet"), source="correction"))
-            case Pause(approvals=approvals, text=text):
+            case Pause(text=text):
                 if self.state.phase is Phase.WAIT:
+                    approvals = tuple(one.approval for one in self.state.unanswered if one.approval is not None)
                     self.record(Waiting(approvals=approvals, text=text))
                     self.forget()
             case End(how=how, reason=reason):
@@ -248,14 +288,19 @@ class World:
         if done and job in self.jobs:
             self.jobs.remove(job)
 
+    def _check_answer(self, turn: int) -> None:
+        holds = ((True, True), (True, False), (False, False))
+        valid, done = self.choose(*(holds[1:] * 2 if self.mood == "eager" else ()), *holds)
+        self.record(AnswerChecked(turn=turn, valid=valid, done=done, message="no", code="done.not"))
+
+    # the model
+
     def _ask(self, command: Ask | Backoff, step: int) -> bool:
         if step == 1:
             if self.state.phase is not Phase.CHECK_BUDGETS:
                 return True
-            tally = self.state.tally
-            if command.attempt > 1:
-                tally = replace(tally, turns=tally.turns - 1)
-            reason = tally.may_request(self.budget, now_ms=self.now_ms, reserve_tokens=100, reserve_usd_micros=0)
+            reason = self.limits.may_request(self.state, self.now_ms, tokens=RESERVED, usd_micros=0)
+            assert reason == self.book.may_request(self.now_ms, RESERVED, attempt=command.attempt)
             if reason is not None:
                 self.limited = True
                 self.state, commands = limit(self.state, reason)
@@ -266,7 +311,7 @@ class World:
                     turn=command.turn,
                     attempt=command.attempt,
                     model="scripted:m",
-                    reserved_tokens=100,
+                    reserved_tokens=RESERVED,
                     reserved_usd_micros=0,
                     label=self.state.label,
                 )
@@ -274,77 +319,100 @@ class World:
             return False
         if self.state.phase is not Phase.ASK_MODEL:
             return True
-        if self.choose(True, True, True, False):
+        flaky = self.mood == "flaky"
+        if self.choose(*([False] * 6 if flaky else [True] * 3), True, False):
             self._reply(command)
         else:
-            retryable = self.choose(True, False)
-            code = self.choose(*["model.unavailable"] * 4, "model.context_full")
+            retryable = self.choose(*[True] * (4 if flaky else 1), False)
+            code = self.choose(*["model.unavailable"] * 4, DECLINED[1], "model.context_full")
             self.record(RequestFailed(turn=command.turn, attempt=command.attempt, code=code, message="", retryable=retryable))
         return True
 
     def _reply(self, command: Ask | Backoff) -> None:
-        stop = self.choose(*["calls"] * 9, *["end"] * 3, *STOPS)
-        count = self.choose(1, 2, 3, 4, 0) if stop != "end" else self.choose(0, 0, 1)
-        calls = [proposal(place, self.choose(*TOOLS), cut=stop == "length") for place in range(count)]
-        self.proposed += count
+        stops: list[Stop] = ["end"] * 6 if self.mood == "eager" else ["calls"] * 9 + ["end"] * 3
+        stop = self.choose(*stops, *STOPS)
+        count = (
+            self.choose(*([2, 3, 4, 5] * 3 if self.mood == "doubtful" else [1]), 1, 2, 3, 4, 6, 0)
+            if stop != "end"
+            else self.choose(0, 0, 1)
+        )
+        calls = [proposal(place, self.choose(*TOOLS), self.choose(*ARGUMENTS), cut=stop == "length") for place in range(count)]
         self.record(replied(command.turn, calls, stop=stop, text="words", attempt=command.attempt))
 
     # the gate
 
-    def _considered(
-        self, name: CallId, verdict: str, *, step: str = "authorize", joined: CallId | None = None, key: str | None = None
-    ) -> None:
+    def _may_ask(self) -> bool:
+        code = self.limits.may_ask(self.state)
+        assert code == self.book.may_ask()
+        return code is None
+
+    def _admit(self, call: CallState) -> str | None:
+        same, polls = _digest(call), call.name == "poll"
+        code = self.limits.admit(self.state, call.name, same, polls=polls)
+        assert code == self.book.admit(call.name, same, polls=polls), call.id
+        return code
+
+    def _considered(self, name: CallId, verdict: str, *, step: str = "authorize", joined: CallId | None = None) -> None:
         call = self.state.call(name)
         assert call is not None
-        effect = "ask" if call.name == "ask_user" else "read" if call.name == "read" else "write"
+        effect = "ask" if call.name == "ask_user" else "read" if call.name in READS else "write"
         self.record(
             CallConsidered(
                 call=name,
                 tool=call.name,
                 effect=effect,  # type: ignore[arg-type]
                 contract=Digest("c"),
-                arguments="{}",
-                digest=Digest(call.name),
+                arguments=call.arguments,
+                digest=_digest(call),
                 verdict=verdict,  # type: ignore[arg-type]
                 step=step,
                 code="x",
                 label=TRUSTED,
                 resources=TOUCHES.get(call.name),
                 joined=joined,
-                key=None if key is None else Digest(key),
+                key=_digest(call) if call.name == "pay" else None,
             )
         )
 
-    def _end(self, name: CallId, outcome: Outcome) -> None:
+    def _waits(self, call: CallState) -> bool:
+        """Its operation waits for a person."""
+        return call.operation is not None and self.book.operations[call.operation] == "awaiting_approval"
+
+    def _end(self, name: CallId, outcome: Outcome, *, on: str = "cancelled") -> None:
         call = self.state.call(name)
         if call is None or call.status == "ended":
             return
-        self.record(CallEnded(call=name, tool=call.name, outcome=outcome, label=TRUSTED, changed=None))
+        if call.operation is not None and self._waits(call):
+            self._moved(name, call.operation, on, "closed")
+        label = self.choose(TRUSTED, TRUSTED, TRUSTED, UNTRUSTED)
+        self.record(CallEnded(call=name, tool=call.name, outcome=outcome, label=label, changed=None))
 
     def _consider(self, name: CallId) -> None:
         call = self.state.call(name)
         assert call is not None
         if not call.counted:
-            refused = self.state.tally.admit(self.budget, call.name, Digest(call.name))
-            if refused is not None:
+            over = self._admit(call)
+            if over is not None:
                 self._considered(name, "settled", step="budget")
-                self._end(name, refused)
+                self._end(name, Refused(code=over, message=""))
                 return
-        if call.joined is not None:
-            self._considered(name, "settled")
-            self._end(name, Succeeded(repeat=True))
-            return
         if self.state.cancelled is not None:
             self._considered(name, "ready")
             return
-        verdicts = ["ready", "ready", "settled"]
-        if call.name != "read" and self.state.tally.may_ask(self.budget) is None:
-            verdicts.append("waiting")
+        self._look(name, call)
+
+    def _look(self, name: CallId, call: CallState) -> None:
+        """Any verdict that a gate may come to."""
+        verdicts = ["ready"] * (8 if self.mood == "doubtful" else 2) + ["settled"]
+        if call.name not in READS and self._may_ask():
+            verdicts += ["waiting"] * (4 if self.mood == "careful" else 1)
         if call.name == "ask_user":
             verdicts = [one for one in verdicts if one != "ready"]
-        holder = next((one for one in self.state.current if one.name == call.name and one.status == "awaiting"), None)
-        if holder is not None and call.name != "ask_user":
-            verdicts.append("joined")
+        holder = self._like(call)
+        if holder is not None:
+            verdicts += ["joined", "joined"]
+        if call.joined is not None:
+            verdicts.insert(0, "settled")
         verdict = self.choose(*verdicts)
         if verdict == "waiting":
             self._wait_for_a_person(name)
@@ -353,14 +421,23 @@ class World:
         if verdict == "settled":
             self._end(name, self.choose(Refused(code="policy.denied", message=""), Succeeded(repeat=True)))
 
+    def _like(self, call: CallState) -> CallState | None:
+        """An earlier call whose pending operation this one may share."""
+        if call.name == "ask_user":
+            return None
+        same = [one for one in self.state.current if one.status == "awaiting" and one.id < call.id]
+        return next((one for one in same if (one.name, one.arguments) == (call.name, call.arguments)), None)
+
     def _wait_for_a_person(self, name: CallId) -> None:
         call = self.state.call(name)
         assert call is not None
         number = len(self.journal)
         approval = ApprovalId(f"apr_{number}")
-        operation = None if call.name == "ask_user" else call.operation or OperationId(f"op_{number}")
+        operation = call.operation if self._waits(call) else OperationId(f"op_{number}")
         self._considered(name, "waiting", step="approve")
-        if operation is not None and operation not in self.state.operations:
+        if call.name == "ask_user":
+            operation = None
+        elif operation is not None and operation not in self.state.operations:
             self._moved(name, operation, "requested", "awaiting_approval")
         self.record(
             ApprovalRequested(
@@ -375,13 +452,27 @@ class World:
         )
 
     def _moved(self, name: CallId, operation: OperationId, on: str, state: str) -> None:
-        self.record(OperationMoved(operation=operation, call=name, on=on, state=state, attempt=1))  # type: ignore[arg-type]
+        attempt = self.book.sent[operation] + (state == "dispatched")
+        moved = OperationMoved(operation=operation, call=name, on=on, state=state, attempt=attempt)  # type: ignore[arg-type]
+        self.record(moved)
+        if state == "dispatched":
+            happens = self.choose(True, True, False)
+            self.truth[operation] = self.truth.get(operation, False) or happens
+            if happens:
+                self._happens(name, operation)
+
+    def _happens(self, name: CallId, operation: OperationId) -> None:
+        """The outside world is changed; it knows an operation by its id."""
+        call = self.book.calls[name]
+        done = self.effects.setdefault((call.name, call.key) if call.key else name, set())
+        done.add(operation)
+        assert len(done) == 1, f"{name} happened twice, as {done}"
 
     def _reconsider(self, name: CallId) -> None:
         call = self.state.call(name)
         assert call is not None
-        decided = [one.event for one in self.journal if isinstance(one.event, ApprovalDecided)]
-        verdict = next(one.verdict for one in reversed(decided) if one.call == name)
+        assert call.approval is not None
+        verdict = self.book.asked[call.approval]
         if verdict == "answered":
             self._end(name, Succeeded(value="yes"))
             return
@@ -390,88 +481,113 @@ class World:
             if again == "ready":
                 self._considered(name, "ready", step="approve")
                 return
-            if again == "waiting" and self.state.tally.may_ask(self.budget) is None:
+            if again == "waiting" and self._may_ask():
                 self._wait_for_a_person(name)
                 return
-        if call.operation is not None:
-            self._moved(name, call.operation, "denied", "closed")
+        if verdict == "void" and self.state.cancelled is None and call.operation is not None:
+            self._moved(name, call.operation, "contract_changed", "closed")
+            self._look(name, replace(call, operation=None))
+            return
         code = NotRun(code="expired", message="") if verdict == "expired" else Refused(code="denied", message="")
-        self._end(name, code)
+        self._end(name, code, on="denied")
+
+    # the handler
 
     def _execute(self, name: CallId, step: int) -> bool:
         call = self.state.call(name)
         assert call is not None
-        dispatched = call.operation is not None and self.state.operations.get(call.operation) == "dispatched"
-        if self.state.cancelled is not None and not dispatched:
+        if step > 1:
+            assert call.operation is not None
+            return self._settle(name, call.operation)
+        if self.state.cancelled is not None:
             self._end(name, NotRun(code="cancelled", message=""))
             return True
         if call.effect == "read":
-            self._end(name, self.choose(Succeeded(), Failed(code="x", message="")))
+            self._end(name, self.choose(Succeeded(value=1), Succeeded(value=2), Failed(code="x", message="")))
             return True
-        if step == 1:
-            found = self.choose("free", "free", "taken", "taken, and free again")
-            if found == "taken" and self.state.tally.may_ask(self.budget) is None:
-                self._wait_for_a_person(name)
-                return True
-            if found == "taken, and free again":
-                self._considered(name, "ready", step="lookup")
-            operation = call.operation or OperationId(f"op_{len(self.journal)}")
-            self._moved(name, operation, "allowed" if call.operation is None else "approved", "dispatched")
+        return self._dispatch(name, call)
+
+    def _dispatch(self, name: CallId, call: CallState) -> bool:
+        """Take the key and go; another look if it was not free."""
+        found = self.choose("free", "free", "taken", "taken, and free again")
+        if found == "taken" and self._may_ask():
+            self._wait_for_a_person(name)
+            return True
+        if found == "taken, and free again":
+            self._considered(name, "ready", step="lookup")
+        key = self.book.calls[name].key
+        holder = None if key is None else self.book.holder(call.name, key)
+        if holder is not None:
+            known = self.book.operations[holder] == "succeeded"
+            self._end(name, Succeeded(repeat=True) if known else Unknown(code="unknown", message=""), on="key_repeat")
+            return True
+        if call.operation is not None and self._waits(call):
+            self._moved(name, call.operation, "approved", "dispatched")
+        else:
+            self._moved(name, OperationId(f"op_{len(self.journal)}"), "allowed", "dispatched")
+        return False
+
+    def _settle(self, name: CallId, operation: OperationId) -> bool:
+        """The handler of this process ends, or what is known of it is asked."""
+        if self.book.operations[operation] == "unknown":
+            return self._recover(name, operation)
+        doubtful = self.choose(*([True] * 3 if self.mood == "doubtful" else [False] * 2), False, True)
+        if doubtful:
+            self._moved(name, operation, "in_doubt", "unknown")
             return False
-        assert call.operation is not None
-        self._settle(name, call.operation)
+        happened = self.truth[operation]
+        self._moved(name, operation, *(("returned", "succeeded") if happened else ("no_effect", "failed")))
+        self._end(name, Succeeded(value=1) if happened else Failed(code="x", message=""))
         return True
 
-    def _settle(self, name: CallId, operation: OperationId) -> None:
-        outcome, on, state = self.choose(
-            (Succeeded(value=1), "returned", "succeeded"),
-            (Failed(code="x", message=""), "no_effect", "failed"),
-            (Unknown(code="unknown", message=""), "in_doubt", "unknown"),
-        )
-        self._moved(name, operation, on, state)
-        self._end(name, outcome)
-
-    def _recover(self, name: CallId, operation: OperationId) -> None:
-        if self.state.operations[operation] in ("dispatched", "unknown"):
-            self._settle(name, operation)
-        else:
-            self._end(name, Succeeded(value=1))
+    def _recover(self, name: CallId, operation: OperationId) -> bool:
+        """The system of record is asked, or the call is sent again under its id, or a person must look."""
+        state = self.book.operations[operation]
+        if state in ("succeeded", "failed"):
+            self._end(name, Succeeded(value=1) if state == "succeeded" else Failed(code="x", message=""))
+            return True
+        if state == "dispatched":
+            self._moved(name, operation, "in_doubt", "unknown")
+            return False
+        found = self.choose("asked", "nobody knows", *["sent again"] * (self.state.cancelled is None))
+        if found == "nobody knows":
+            self._end(name, Unknown(code="unknown", message=""))
+            return True
+        if found == "sent again" and self.book.sent[operation] < 3:
+            self._moved(name, operation, "resent", "dispatched")
+            return False
+        happened = self.truth[operation]
+        self._moved(name, operation, *(("reconciled_yes", "succeeded") if happened else ("reconciled_no", "failed")))
+        self._end(name, Succeeded(value=1) if happened else Failed(code="x", message=""))
+        return True
 
     # what must hold at all times
 
     def check(self) -> None:
-        ends: dict[CallId, int] = {}
-        for one in self.journal:
-            if isinstance(one.event, CallEnded):
-                ends[one.event.call] = ends.get(one.event.call, 0) + 1
-        assert all(count == 1 for count in ends.values()), "a proposal got two answers"
-        if self.budget.turns is not None:
-            assert self.state.tally.turns <= self.budget.turns
-        if self.budget.tokens is not None:
-            assert self.state.tally.tokens <= self.budget.tokens
-        ran = {one.event.call for one in self.journal if isinstance(one.event, OperationMoved) and one.event.on == "allowed"}
-        if self.budget.calls is not None:
-            assert len(ran) <= self.budget.calls
+        """Somebody moves the run, and an ended one said all that it owed."""
         if not self.ended and not self.state.paused:
             assert self.jobs, f"nobody moves the run in {self.state.phase}"
         if self.state.paused:
-            assert self.state.unanswered
+            assert self.waiting, "the run waits for nobody"
             assert not self.jobs
-        if self.ended:
-            self.check_ended(ends)
-
-    def check_ended(self, ends: dict[CallId, int]) -> None:
-        proposed = [
-            CallId(f"{one.event.turn}.{call.position}")
-            for one in self.journal
-            if isinstance(one.event, Replied)
-            for call in one.event.calls
-        ]
-        assert sorted(ends) == sorted(proposed), "a proposal has no answer"
-        replies = [one.event.turn for one in self.journal if isinstance(one.event, Replied) and one.event.calls]
-        results = [one.event.turn for one in self.journal if isinstance(one.event, ResultsAppended)]
-        assert replies == results, "the transcript is not closed"
+        if not self.ended:
+            return
+        assert self.book.ended is not None
         assert not self.jobs
+        assert Counter(self.told) == Counter(self.book.receipts), "a receipt has no outcome"
+        if self.unsettled_cancel:
+            assert self.book.ended.how == "cancelled"
+
+
+def _digest(call: CallState) -> Digest:
+    return Digest(f"{call.name}{call.arguments}")
+
+
+def _half(event: Event) -> bool:
+    """It is in one commit with what follows."""
+    if isinstance(event, CallConsidered):
+        return event.verdict == "waiting"
+    return isinstance(event, OperationMoved) and (event.on == "requested" or event.state == "closed")
 
 
 def run_to_rest(world: World, *, steps: int = 2_000) -> None:
@@ -490,14 +606,22 @@ def run_to_end(world: World) -> None:
         run_to_rest(world)
         if world.ended:
             return
-        waiting = [call for call in world.state.unanswered if call.status == "awaiting"]
-        world.decide(world.choose(*waiting))
+        world.decide(world.choose(*world.waiting))
     raise AssertionError("the run does not come to an end")
 
 
 def take_up(journal: Sequence[Recorded], cut: int, world: World) -> World:
     """The run of this journal, cut after `cut` events, as another process takes it up."""
-    again = World(world.pick, world.budget, world.on_wait, journal=list(journal[:cut]), now_ms=journal[cut - 1].at_ms)
-    again.state = fold(again.journal)
+    again = World(world.pick, world.budget, world.on_wait, world.mood)
+    while _half(journal[cut - 1].event):
+        cut += 1
+    for recorded in journal[:cut]:
+        again.enter(recorded)
+        again.now_ms = recorded.at_ms
+        event = recorded.event
+        if isinstance(event, OperationMoved) and event.state == "dispatched":
+            again.truth[event.operation] = world.truth[event.operation]
+            if again.truth[event.operation]:
+                again._happens(event.call, event.operation)
     again.crash()
     return again

@@ -6,7 +6,7 @@ import pytest
 
 from meta.source import Module, imports, modules, names_of, taken
 
-GROUND = {"errors", "types", "canonical", "ambient"}
+GROUND = {"errors", "types", "canonical", "ambient", "foreign"}
 PURE = {"tool", "policy", "budget", "label"}
 STORE = {"ledger", "approval", "trace"}
 LOOP = {"gate", "loop", "agent"}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from remit.errors import InputError, ModelError
-from remit.model import ScriptedModel, Turn, call
+from remit.model import ScriptedModel, call
 from remit.types.budget import Usage
 from remit.types.ident import Wording
-from remit.types.model import HeadSpec, ProtocolName, Reply
+from remit.types.model import HeadSpec, ProtocolName, Reading, Reply
 from remit.types.part import Text
 
 PROTOCOLS: list[ProtocolName] = ["anthropic", "openai-chat", "openai-responses"]
@@ -22,7 +22,8 @@ every = pytest.mark.parametrize("protocol", PROTOCOLS)
 def ask(model: ScriptedModel, *messages: Wording) -> Reply:
     head = model.wire.head(HeadSpec(model="m", instructions="", tools=(), max_tokens=100))
     body = asyncio.run(model.ask(model.wire.body(head, messages)))
-    return model.wire.read(body, max_tokens=100, names={"send": "send"}, mint=lambda position: f"minted_{position}")
+    reading = Reading(max_tokens=100, names={"send": "send"}, mint=lambda position: f"minted_{position}")
+    return model.wire.read(body, reading)
 
 
 @every
@@ -33,7 +34,7 @@ def test_every_form_of_a_turn_is_a_reply(protocol: ProtocolName) -> None:
         send,
         [send, call("send")],
         ("first", [send]),
-        Turn("cut", (send,), "length"),
+        ScriptedModel.turn(send, text="cut", stop="length"),
         ScriptedModel.turn([send], text="said", usage=Usage(output_tokens=100)),
         lambda body: f"{len(body)} members",
     ]

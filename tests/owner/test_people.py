@@ -9,6 +9,7 @@ import pytest
 
 from behaviour.shop import ALICE, APPROVED_ABOVE_50, BOB, Shop, play, refund_tool, support, until
 from remit import (
+    TRUSTED,
     Approval,
     Cancelled,
     Conflict,
@@ -174,7 +175,7 @@ def test_a_question_is_answered_with_a_value() -> None:
 
 
 def in_doubt(done: list[str]) -> Tool:
-    @tool(effect=write(once_per="name", recovery=manual), timeout_s=0.05, approve=never)
+    @tool(effect=write(once_per="name", recovery=manual), timeout_s=0.05, approve=never, label=TRUSTED)
     async def put(name: str) -> str:
         """Put.
 
@@ -203,7 +204,7 @@ def test_a_person_settles_what_is_unknown_also_after_the_end(happened: bool) -> 
                 await remit.settle(operation, happened, by=MALLORY, reason="seen")
             row = await remit.settle(operation, happened, by=BOB, reason="seen in the books", result="put")
             assert row.state == ("succeeded" if happened else "failed")
-            assert row.settled_by == "bob"
+            assert row.settled_by == "by:bob"
             with pytest.raises(Conflict):
                 await remit.settle(operation, happened, by="bob", reason="again")
             after = await remit.standing(run.id)
@@ -318,7 +319,7 @@ def test_a_late_result_settles_a_run_that_has_ended_in_the_background() -> None:
     async def story() -> None:
         release = threading.Event()
 
-        @tool(effect=write(once_per="name", recovery=manual), timeout_s=0.05, approve=never)
+        @tool(effect=write(once_per="name", recovery=manual), timeout_s=0.05, approve=never, label=TRUSTED)
         def put(name: str) -> str:
             """Put.
 

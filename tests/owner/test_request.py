@@ -8,9 +8,12 @@ import pytest
 
 from remit import File, Image, InputError, MemoryLedger, Text, untrusted
 from remit.owner.request import Request, parts_of
-from remit.types.ident import ConversationId
+from remit.types.change import Create
+from remit.types.ident import ConversationId, RunId
 from remit.types.label import Label
+from remit.types.ledger import Append
 from remit.types.part import Part
+from remit.types.run import RunRow
 
 PICTURE = Image(b"\x89PNG", "image/png", Label(trusted=False, readers=frozenset({"alice"}), sources=frozenset({"mail"})))
 
@@ -38,8 +41,18 @@ def test_a_request_comes_back_from_the_ledger_as_it_was() -> None:
     async def story() -> Request:
         ledger = MemoryLedger()
         await ledger.open()
-        for blob in request.blobs():
-            await ledger.put_blob(blob.data)
+        row = RunRow(
+            id=RunId("run_1"),
+            root=RunId("run_1"),
+            agent="support",
+            tenant="acme",
+            subject="alice",
+            conversation=None,
+            request_id=None,
+            request_digest=None,
+            status="queued",
+        )
+        await ledger.commit(Append(run=row.id, create=Create(row, request.to_json()), changes=request.blobs()))
         again = await Request.from_json(request.to_json(), ledger)
         await ledger.aclose()
         return again

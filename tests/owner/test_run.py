@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 
 from behaviour.shop import ALICE, BOB, Shop, lookup_order, play, refund_tool, support, until
 from remit import (
+    TRUSTED,
     Agent,
     Budget,
     Conflict,
@@ -25,6 +27,10 @@ from remit import (
     SqliteLedger,
     Submitted,
     call,
+    manual,
+    never,
+    tool,
+    write,
 )
 from remit.types.event import RunStarted
 
@@ -128,10 +134,9 @@ def test_what_is_passed_to_remit_is_checked() -> None:
         Remit(agents=agent)  # type: ignore[arg-type]
     with pytest.raises(DefinitionError):
         Remit(agents=["support"])  # type: ignore[list-item]
-    with pytest.raises(InputError):
-        Remit(secrets="abcdef")
-    with pytest.raises(InputError):
-        Remit(secrets=["abc"])
+    for secrets in ("abcdef", ["abc"]):
+        with pytest.raises(DefinitionError, match="secrets= of Remit"):
+            Remit(secrets=secrets)
     with pytest.raises(InputError):
         Remit(drain_s=-1)
 
@@ -289,7 +294,7 @@ def test_who_waits_when_the_owner_closes_is_told_so() -> None:
 def test_secrets_of_the_owner_are_removed_from_results() -> None:
     from remit import READ, tool
 
-    @tool(effect=READ)
+    @tool(effect=READ, label=TRUSTED)
     async def leak() -> str:
         """Leak."""
         return "the key is hunter22-long"
@@ -353,3 +358,33 @@ def test_a_gate_is_there_for_other_loops_without_asking_a_model() -> None:
 
     play(story)
     assert shop.refunds == [("ch_1", 4_900)]
+
+
+def test_a_late_success_of_a_hosts_run_is_journaled_without_another_call_and_taken_before_it_is_asked_about() -> None:
+    let = threading.Event()
+
+    @tool(effect=write(once_per="name", recovery=manual), approve=never, timeout_s=0.05, label=TRUSTED)
+    def pay(name: str) -> str:
+        """Pay, slowly.
+
+        Args:
+            name: whom
+        """
+        let.wait(5)
+        return "paid"
+
+    async def story() -> None:
+        agent = support(ScriptedModel([]), pay)
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            said = await remit.gate("support").call("pay", {"name": "x"}, principal=ALICE, run="t", call="1", label=TRUSTED)
+            assert said.kind == "unknown"
+            assert len(await remit.recover()) == 1
+            let.set()
+            seen = 0
+            while (await remit.operations())[0].state != "succeeded":
+                seen = await remit.ledger.changed(seen, timeout_s=0.05)
+            assert await remit.ledger.inbox("t") == []  # type: ignore[arg-type]
+            assert await remit.recover() == []
+            assert await remit.verify("t") == []
+
+    play(story, seeded=False)

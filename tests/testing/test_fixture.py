@@ -6,6 +6,7 @@ import pytest
 
 from behaviour.shop import APPROVED_ABOVE_50, Shop, find_refund, lookup_order
 from remit import (
+    TRUSTED,
     Agent,
     Budget,
     Context,
@@ -34,6 +35,7 @@ def charge_of(arguments: object, ctx: Context[Shop]) -> dict[str, str]:
     owns=charge_of,
     timeout_s=10,
     approve=APPROVED_ABOVE_50,
+    label=TRUSTED,
 )
 async def issue_refund(charge_id: str, amount_cents: int, ctx: Context[Shop]) -> dict[str, int]:
     """Refund one charge, wholly or in part.
@@ -54,6 +56,7 @@ support = Agent(
     budget=Budget(turns=8, calls=20, usd="0.50"),
 )
 SMALL = call("issue_refund", charge_id="ch_1", amount_cents=4_900)
+HUGE = call("issue_refund", charge_id="ch_1", amount_cents=2**60)
 BIG = call("issue_refund", charge_id="ch_1", amount_cents=9_900)
 
 
@@ -164,3 +167,11 @@ async def test_a_principal_and_a_ledger_may_be_given(remit_test: RemitTest) -> N
         support, "look", model=[call("lookup_order", order_id="A-1"), "ok"], principal=nobody, ledger=ledger
     )
     assert isinstance(run.outcomes[0], Refused)
+
+
+async def test_a_number_that_a_float_would_round_is_seen_as_it_was_sent(remit_test: RemitTest) -> None:
+    arguments = {"charge_id": "ch_1", "amount_cents": 2**60}
+    run = await remit_test.run(support, "Refund ch_1", model=[HUGE], deps=Shop())
+    assert (run.calls[0].arguments, run.approvals[0].arguments) == (arguments, arguments)
+    await remit_test.decide(run.approvals[0])
+    assert remit_test.effects == [("issue_refund", arguments)]

@@ -5,7 +5,7 @@ import pytest
 from remit.errors import DefinitionError
 from remit.tool import Arguments, always, never, when
 
-SMALL, LARGE = Arguments.restore('{"cents":1}'), Arguments.restore('{"cents":9900}')
+SMALL, LARGE = Arguments('{"cents":1}'), Arguments('{"cents":9900}')
 
 
 def test_a_person_is_asked_when_the_predicate_says_so():

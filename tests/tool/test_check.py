@@ -316,7 +316,7 @@ def test_bound_parameters_are_hidden_filled_and_reported():
     assert orders.forbidden("{") == ()
     arguments = orders.check('{"user_id":"someone-else","status":"open"}')
     assert arguments.text == '{"status":"open"}'
-    assert orders.invoke(arguments, Context(principal=alice, deps=None)) == ["alice", "acme", "open"]
+    assert orders.prepare(arguments, Context(principal=alice, deps=None))() == ["alice", "acme", "open"]
 
 
 def test_bound_parameters_of_a_raw_schema_are_hidden_filled_and_reported():
@@ -336,7 +336,7 @@ def test_bound_parameters_of_a_raw_schema_are_hidden_filled_and_reported():
 
 def test_stored_arguments_are_what_they_were():
     arguments = everything.check('{"text":"x","number":123456789012345678901}')
-    again = Arguments.restore(arguments.text)
+    again = Arguments(arguments.text)
     assert again == arguments
     assert again.digest == arguments.digest
     assert dict(again) == dict(arguments)
@@ -365,7 +365,7 @@ def test_whatever_a_model_sends_is_checked_and_never_a_crash(value):
     found = everything.check(json.dumps(value))
     if isinstance(found, Arguments):
         assert encode(decode(found.text)) == found.text
-        everything.bind(Arguments.restore(found.text), alice)
+        everything.bind(Arguments(found.text), alice)
         assert everything.check(json.dumps(found.plain())).text == found.text
     else:
         assert 1 <= len(found) <= 10

@@ -23,9 +23,10 @@ from remit.tool import (
     manual,
     reconcile,
     tool,
+    when,
     write,
 )
-from remit.types.label import TRUSTED, UNTRUSTED
+from remit.types.label import UNTRUSTED
 from remit.types.principal import Principal
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_a_tool_is_its_function_with_a_declared_contract():
         return f"{charge_id} {ctx.deps}"
 
     assert issue_refund.name == "issue_refund"
-    assert issue_refund.description == "Refund one charge, wholly or in part.\n\nUse it for duplicates only."
+    assert issue_refund.declaration.description == "Refund one charge, wholly or in part.\n\nUse it for duplicates only."
     schema = issue_refund.declaration.schema
     assert schema["properties"]["charge_id"] == {"type": "string", "description": "public id,\nfor example ch_1"}
     assert schema["required"] == ["charge_id", "charge"]
@@ -73,7 +74,7 @@ def test_a_tool_is_its_function_with_a_declared_contract():
     ctx = Context(principal=Principal("alice"), deps=7)
     assert asyncio.run(issue_refund("ch_1", "x", ctx)) == "ch_1 7"
     arguments = issue_refund.check('{"charge_id":"ch_1","charge":"x"}')
-    assert asyncio.run(issue_refund.invoke(arguments, ctx)) == "ch_1 7"
+    assert asyncio.run(issue_refund.prepare(arguments, ctx)()) == "ch_1 7"
 
 
 def test_types_of_the_place_where_a_tool_is_defined_are_found():
@@ -87,7 +88,7 @@ def test_types_of_the_place_where_a_tool_is_defined_are_found():
         return local.n
 
     arguments = look.check('{"local":{"n":2}}')
-    assert look.invoke(arguments, Context(principal=Principal("a"), deps=None)) == 2
+    assert look.prepare(arguments, Context(principal=Principal("a"), deps=None))() == 2
 
 
 def test_a_raw_tool_takes_its_arguments_as_one_object():
@@ -99,10 +100,10 @@ def test_a_raw_tool_takes_its_arguments_as_one_object():
         handler=lambda arguments, ctx: got.append((arguments, ctx.principal.subject)),
         effect=READ,
     )
-    a_tool.invoke(a_tool.check('{"path":"x"}'), Context(principal=Principal("alice"), deps=None))
+    a_tool.prepare(a_tool.check('{"path":"x"}'), Context(principal=Principal("alice"), deps=None))()
     assert got == [({"path": "x"}, "alice")]
     assert not a_tool.is_async
-    assert a_tool.label == TRUSTED
+    assert a_tool.label is None
 
 
 def test_an_imported_tool_without_an_effect_is_a_manual_write_that_needs_approval():
@@ -213,13 +214,46 @@ def test_a_mistake_in_the_function_names_the_tool_and_the_parameter(function, pa
         ({"effect": write(once_per=("charge", "cents"), recovery=manual)}, "'cents'"),
         ({"effect": write(once_per=key("refund", "ctx"), recovery=manual)}, "'ctx'"),
         ({"effect": write(once_per="charge", recovery=reconcile(lambda a: None))}, "reconcile function"),
+        ({"effect": READ, "scope": {"a:b"}}, "no option 'scope'; did you mean 'scopes'?"),
+        ({"effect": READ, "timeout": 3}, "no option 'timeout'; did you mean 'timeout_s'?"),
+        ({"effect": READ, "colour": "red"}, "no option 'colour'; there is approve, bound, "),
+        ({"effect": READ, "name": 3}, "name"),
+        ({"effect": READ, "approve": always}, "approve=always()"),
+        *[({"effect": READ, "approve": one}, "give when(...), always() or never") for one in (True, False, "yes", find)],
+        *[({"effect": READ, "timeout_s": one}, "timeout_s") for one in ("3", -1, True, float("nan"), None)],
+        *[({"effect": READ, "scopes": one}, "scopes") for one in ({3}, [""], 5, None, {"a": 1})],
+        *[({"effect": READ, "rate": one}, "rate") for one in (Rate("5", 60), Rate(5, "60"), Rate(5, float("nan")), (5, 60))],
+        *[({"effect": READ, "concurrency": one}, "concurrency") for one in (2, Concurrency("", 2), Concurrency("x", True))],
+        *[({"effect": READ, "resources": one}, "resources") for one in ("", 3, ("a", 3), lambda: "a", asyncio.sleep)],
+        *[({"effect": READ, "label": one}, "without quotes") for one in ("UNTRUSTED", True)],
+        *[({"effect": READ, "owns": one}, "owns") for one in ("x", True, lambda arguments: True)],
+        *[({"effect": READ, "sends_to": one}, "sends_to") for one in (3, {3}, asyncio.sleep, lambda: {"bob"})],
+        *[({"effect": READ, "preview": one}, "preview") for one in ("Refund {cents}", lambda: "", asyncio.sleep)],
+        *[({"effect": READ, "bound": one}, "bound") for one in ({"charge": "x"}, {"charge"}, {"charge": lambda: 1})],
+        *[({"effect": READ, option: "no"}, option) for option in ("polls", "strict", "open_world")],
+        ({"effect": READ, "max_result_chars": "9"}, "max_result_chars"),
+        ({"effect": READ, "free": "charge"}, "free"),
+        ({"effect": READ, "secret": {"chrage"}}, "did you mean 'charge'?"),
+        ({"effect": write(once_per="chrage", recovery=manual)}, "did you mean 'charge'?"),
     ],
 )
-def test_a_mistake_in_the_options_names_the_tool(options, named):
-    with pytest.raises(DefinitionError) as caught:
-        tool(**options)(simple)
-    assert named in caught.value.message
-    assert "tool '" in caught.value.message
+def test_a_mistake_in_the_options_names_the_tool_the_option_and_the_mend(options, named):
+    for define_it in (lambda: tool(**options)(simple), lambda: from_schema(**options)):
+        with pytest.raises(DefinitionError) as caught:
+            define_it()
+        assert named in caught.value.message
+        assert "tool '" in caught.value.message
+
+
+def from_schema(**options):
+    """The same tool from a schema; without an effect it would be a write of its own."""
+    schema = {
+        "type": "object",
+        "properties": {"charge": {"type": "string"}, "cents": {"type": "integer", "default": 5}},
+        "required": ["charge"],
+    }
+    given = {"name": "simple", "description": "Refund a charge.", "handler": find} | options
+    return Tool.from_schema(schema=schema, **given | {"effect": options.get("effect") or "none"})
 
 
 async def simple(charge: str, cents: int = 5, *, ctx: Context[int]) -> int:
@@ -312,6 +346,17 @@ def test_a_raw_handler_takes_arguments_and_context():
         lambda: key("a", find, "b"),
         lambda: always(scope=""),
         lambda: always(expires_s=0),
+        lambda: always(expires_s=float("inf")),
+        lambda: always(expires_s="1"),
+        lambda: always(scope=3),
+        lambda: always(two_person="yes"),
+        lambda: idempotent("60"),
+        lambda: idempotent(60, attempts=True),
+        lambda: reconcile(find, settle_s="1"),
+        lambda: write(once_per=refund, recovery=manual),
+        lambda: write(once_per=CALL, recovery=manual, atomic="yes"),
+        lambda: key("a", 3),
+        lambda: key(3, "a"),
     ],
 )
 def test_a_mistake_in_an_effect_or_rule_is_a_definition_error(make):
@@ -319,10 +364,23 @@ def test_a_mistake_in_an_effect_or_rule_is_a_definition_error(make):
         make()
 
 
-@pytest.mark.parametrize("missing", [{"once_per": CALL}, {"recovery": manual}, {}])
-def test_neither_sameness_nor_recovery_has_a_default(missing):
-    with pytest.raises(TypeError):
-        write(**missing)
+@pytest.mark.parametrize(
+    ("make", "mend"),
+    [
+        (lambda: write(once_per="a"), r"write\(\) needs recovery=idempotent\(window_s=...\), reconcile\(fn\) or manual"),
+        (lambda: write(recovery=manual), r'write\(\) needs once_per="PARAMETER"'),
+        (lambda: write(), "once_per=.* and recovery="),
+        (lambda: write(once_per="a", recover=manual), "no option 'recover'; did you mean 'recovery'?"),
+        (lambda: write("a", manual), "once_per=.* and recovery="),
+        (lambda: idempotent(), "window_s=SECONDS"),
+        (lambda: reconcile(), "fn=FUNCTION"),
+        (lambda: when(), "predicate=FUNCTION"),
+        (lambda: always(scopes="a"), "did you mean 'scope'?"),
+    ],
+)
+def test_what_is_missing_or_unknown_in_an_effect_or_rule_is_named_with_its_mend(make, mend):
+    with pytest.raises(DefinitionError, match=mend):
+        make()
 
 
 def define(effect=ONCE, name="pay", doc="Pay.", more=None):
@@ -372,5 +430,5 @@ def test_stored_arguments_that_no_longer_fit_are_refused_before_the_handler():
         return n
 
     with pytest.raises(ValueError, match="no longer fit") as caught:
-        look.bind(Arguments.restore('{"n":"text"}'), Principal("a"))
+        look.bind(Arguments('{"n":"text"}'), Principal("a"))
     assert caught.value.code == "arguments.stale"

@@ -18,15 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from remit.tool import READ, Tool, to_result
+from remit.tool import to_result
 from remit.types.part import File, Image, Text
 
-TOOL = Tool.from_schema(name="x", description="X.", schema={}, handler=lambda a, ctx: a, effect=READ)
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00\xff" * 4
 
 
 def result(value):
-    got, attachments = to_result(value, TOOL)
+    got, attachments = to_result(value)
     json.dumps(got, allow_nan=False).encode("utf-8")
     return got, attachments
 

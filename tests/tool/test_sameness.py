@@ -22,7 +22,7 @@ def make(once_per, name="refund", **options):
 
 def key_of(a_tool, text='{"charge":"ch_1","cents":5}', **where):
     place = {"tenant": "acme", "root": "run_r", "run": "run_1", "conversation": "c_1", "call": "1.0", **where}
-    return a_tool.key_of(Arguments.restore(text), **place)[0]
+    return a_tool.key_of(Arguments(text), **place)[0]
 
 
 def test_a_business_key_is_the_same_across_runs_and_other_arguments():
@@ -77,7 +77,7 @@ def test_the_four_scopes_never_meet():
 
 def test_what_a_key_was_made_of_can_be_read():
     place = {"tenant": "t", "root": "r", "run": "r", "conversation": None, "call": "1.0"}
-    arguments = Arguments.restore('{"charge":"ch_1"}')
+    arguments = Arguments('{"charge":"ch_1"}')
     assert make(("charge",)).key_of(arguments, **place)[1] == "key:refund(charge)"
     assert make(key("ns", "charge")).key_of(arguments, **place)[1] == "key:ns(charge)"
     assert make(RUN).key_of(arguments, **place)[1] == "run"
@@ -126,7 +126,7 @@ def encode(value):
 
 
 def test_resources_are_parameters_names_or_a_function():
-    arguments = Arguments.restore('{"charge":"ch_1","cents":5}')
+    arguments = Arguments('{"charge":"ch_1","cents":5}')
     assert make("charge").touches(arguments) is None
     assert make("charge", resources=()).touches(arguments) == ()
     assert make("charge", resources="ledger").touches(arguments) == ("ledger",)
@@ -136,13 +136,13 @@ def test_resources_are_parameters_names_or_a_function():
 
 
 def test_resources_that_cannot_be_told_are_undeclared():
-    arguments = Arguments.restore('{"charge":"ch_1"}')
+    arguments = Arguments('{"charge":"ch_1"}')
     assert make("charge", resources=lambda a: a.nothing).touches(arguments) is None
     assert make("charge", resources=lambda a: [3]).touches(arguments) is None
 
 
 def test_the_audience_of_what_is_sent():
-    arguments = Arguments.restore('{"charge":"bob"}')
+    arguments = Arguments('{"charge":"bob"}')
     assert make("charge").audience(arguments) is None
     assert make("charge", sends_to=["bob"]).audience(arguments) == {"bob"}
     assert make("charge", sends_to="everyone").audience(arguments) == "everyone"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from cli.events import recorded
-from remit.trace import MASK, Redactor, describe, spoken
+from remit.trace import Redactor, describe, spoken
 from remit.trace.field import ALWAYS, CONTENT
 from remit.types.budget import Usage
 from remit.types.event import CallConsidered, CallEnded, Event, MessageAppended, Recorded, Replied, RunEnded
@@ -18,6 +18,7 @@ from remit.types.ident import CallId, Digest, RunId, Wording
 from remit.types.label import TRUSTED, Label
 from remit.types.model import Call
 from remit.types.outcome import Failed, FieldError, Refused, Succeeded
+from remit.types.secret import MASK
 
 MARKER = "MARKER: the words of somebody"
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from remit.errors import InputError
-from remit.trace import DEFAULT, MASK, Redactor, Rule
+from remit.errors import DefinitionError
+from remit.trace import DEFAULT, Redactor, Rule
 from remit.types.ident import Json
+from remit.types.secret import MASK
 
 TEXT = st.text(st.characters() | st.sampled_from("[]\"'\\:= \nabc14"))
 SNIPPETS = st.sampled_from(
@@ -106,7 +107,7 @@ def test_a_declared_secret_of_digits_is_masked_in_a_number() -> None:
 
 
 def test_a_secret_too_short_to_mask_is_refused() -> None:
-    with pytest.raises(InputError, match="fewer than 4"):
+    with pytest.raises(DefinitionError, match="at least 4"):
         Redactor(["abc"])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from remit.errors import InputError, ProtocolError
 from remit.types.budget import Usage
-from remit.types.model import Mend, Reply, ResultText
+from remit.types.model import Mend, Reading, Reply, ResultText
 from remit.wire import wire_for
 from wire.corpus import mint, no_mint
 
@@ -38,7 +38,7 @@ def body(*content: Any, stop: str | None = "tool_use", **more: Any) -> bytes:
 
 
 def read(raw: bytes, *, max_tokens: int = 100, used: frozenset[str] = frozenset(), minting: Any = no_mint) -> Reply:
-    return WIRE.read(raw, max_tokens=max_tokens, names={"send": "mail.send"}, used_ids=used, mint=minting)
+    return WIRE.read(raw, Reading(max_tokens=max_tokens, names={"send": "mail.send"}, used_ids=used, mint=minting))
 
 
 def sent(reply: Reply) -> list[Any]:
@@ -227,7 +227,8 @@ def test_a_written_reply_reads_as_it_was_meant(stop: Any) -> None:
     reply = read(WIRE.reply("hello", [("a", "send", '{"to":1}')], stop=stop, usage=usage))
     assert (reply.stop, reply.text, reply.usage) == (stop, "hello", usage)
     assert [(call.wire_id, call.name, call.arguments) for call in reply.calls] == [("a", "mail.send", '{"to":1}')]
-    assert reply.wording == WIRE.assistant("hello", [("a", "send", '{"to":1}')])
+    use = '{"type":"tool_use","id":"a","name":"send","input":{"to":1}}'
+    assert reply.wording == f'{{"role":"assistant","content":[{{"type":"text","text":"hello"}},{use}]}}'
 
 
 def test_a_stop_that_the_protocol_has_not_cannot_be_written() -> None:

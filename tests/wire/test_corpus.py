@@ -11,7 +11,7 @@ from anthropic.types import message_create_params as anthropic_params
 from openai.types.chat import completion_create_params as chat_params
 from openai.types.responses import response_create_params as responses_params
 
-from remit.types.model import Declaration, HeadSpec, Reply, ResultText, Wire
+from remit.types.model import Declaration, HeadSpec, Reading, Reply, ResultText, Wire
 from remit.types.part import Text
 from remit.wire import wire_for
 from wire.corpus import ROOT, SPELLINGS, WHY, accept, no_mint, spelled, traffic
@@ -22,7 +22,7 @@ SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalPropert
 
 
 def read(wire: Wire, body: bytes) -> Reply:
-    return wire.read(body, max_tokens=10**9, names={}, mint=no_mint)
+    return wire.read(body, Reading(max_tokens=10**9, names={}, mint=no_mint))
 
 
 def round_trip(wire: Wire, reply: Reply) -> dict[str, Any]:

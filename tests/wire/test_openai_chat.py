@@ -9,7 +9,7 @@ import pytest
 
 from remit.errors import InputError, ProtocolError
 from remit.types.budget import Usage
-from remit.types.model import Mend, Reply
+from remit.types.model import Mend, Reading, Reply
 from remit.wire import wire_for
 from wire.corpus import mint, no_mint
 
@@ -30,7 +30,7 @@ def body(*calls: Any, finish: str | None = "tool_calls", usage: Any = None, **me
 
 
 def read(raw: bytes, *, used: frozenset[str] = frozenset(), minting: Any = no_mint) -> Reply:
-    return WIRE.read(raw, max_tokens=100, names={"send": "mail.send"}, used_ids=used, mint=minting)
+    return WIRE.read(raw, Reading(max_tokens=100, names={"send": "mail.send"}, used_ids=used, mint=minting))
 
 
 STOPS = {

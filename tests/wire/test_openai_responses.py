@@ -9,7 +9,7 @@ import pytest
 
 from remit.errors import InputError, ProtocolError
 from remit.types.budget import Usage
-from remit.types.model import Mend, Reply, ResultText
+from remit.types.model import Mend, Reading, Reply, ResultText
 from remit.wire import wire_for
 from wire.corpus import mint, no_mint
 
@@ -32,7 +32,7 @@ def body(*output: Any, status: str = "completed", **more: Any) -> bytes:
 
 
 def read(raw: bytes, *, used: frozenset[str] = frozenset(), minting: Any = no_mint) -> Reply:
-    return WIRE.read(raw, max_tokens=100, names={"send": "mail.send"}, used_ids=used, mint=minting)
+    return WIRE.read(raw, Reading(max_tokens=100, names={"send": "mail.send"}, used_ids=used, mint=minting))
 
 
 def sent(reply: Reply) -> list[Any]:

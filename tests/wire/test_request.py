@@ -11,11 +11,12 @@ from openai.types.chat import completion_create_params as chat_params
 from openai.types.responses import response_create_params as responses_params
 
 from remit.errors import InputError
-from remit.types.model import Declaration, HeadSpec, ProtocolName, ResultText
+from remit.types.ident import Wording
+from remit.types.model import Declaration, HeadSpec, ProtocolName, Reading, ResultText, Wire
 from remit.types.outcome import Attachment
 from remit.types.part import File, Image, Text
 from remit.wire import wire_for
-from wire.corpus import accept
+from wire.corpus import accept, no_mint
 
 PARAMS: dict[ProtocolName, Any] = {
     "anthropic": anthropic_params.MessageCreateParamsNonStreaming,
@@ -39,6 +40,11 @@ def spec(**changes: Any) -> HeadSpec:
         Declaration(name="send", description="Send.", schema={"properties": {}}, strict=True),
     )
     return HeadSpec(**{"model": "m", "instructions": "Be brief.", "tools": tools, "max_tokens": 64, **changes})
+
+
+def said(wire: Wire, text: str, calls: Any = ()) -> Wording:
+    """What a model said, as it goes back."""
+    return wire.read(wire.reply(text, calls), Reading(max_tokens=64, names={}, mint=no_mint)).wording
 
 
 def request(protocol: ProtocolName, **changes: Any) -> dict[str, Any]:
@@ -79,7 +85,7 @@ def test_a_named_choice_is_the_wire_name() -> None:
 
 def test_caching_is_on_for_anthropic_unless_it_is_turned_off() -> None:
     assert request("anthropic")["cache_control"] == {"type": "ephemeral"}
-    assert "cache_control" not in request("anthropic", cache=False)
+    assert request("anthropic", settings={"cache_control": None})["cache_control"] is None
 
 
 def test_responses_keep_no_state_and_bring_reasoning_back() -> None:
@@ -204,7 +210,7 @@ def test_messages_that_providers_refuse_are_refused_here(protocol: ProtocolName,
 @every
 def test_answers_follow_the_calls_with_their_attachments(protocol: ProtocolName) -> None:
     wire = wire_for(protocol)
-    asked = wire.assistant("", [("a", "files.read", '{"p":1}'), ("b", "send", "{}"), ("c", "send", "{}")])
+    asked = said(wire, "", [("a", "files.read", '{"p":1}'), ("b", "send", "{}"), ("c", "send", "{}")])
     picture = (Attachment("d" * 64, "image/png", "p.png"), PNG)
     other = (Attachment("e" * 64, "application/zip", "z.zip"), b"zip")
     answers = [
@@ -230,7 +236,7 @@ def test_empty_wordings_are_left_out_of_the_body(protocol: ProtocolName) -> None
     wire = wire_for(protocol)
     one, other = wire.user([Text("one")]), wire.user([Text("two")])
     head = wire.head(spec(instructions=""))
-    empty = wire.assistant("")
+    empty = said(wire, "")
     assert empty == ""
     assert wire.body(head, [one, empty, other]) == wire.body(head, [one, other])
     assert json.loads(wire.body(head, [])).get("messages", []) == []

@@ -78,3 +78,14 @@ def test_numbers_that_json_has_not_are_refused() -> None:
 def test_whatever_is_quoted_can_be_sent(text: str) -> None:
     assert isinstance(json.loads(quote(text).encode()), str)
     assert storable(text).encode().decode() == storable(text)
+
+
+@pytest.mark.parametrize(("said", "counted"), [("7", 7), ("0", 0), ("-5", 0), ('"9"', 0), ("true", 0), ("null", 0), ("1.5", 0)])
+def test_a_count_of_tokens_is_a_whole_number_or_nothing(said: str, counted: int) -> None:
+    assert Node.of(b'{"n":' + said.encode() + b"}").count("n") == counted
+
+
+@pytest.mark.parametrize("said", [2**63, 10**30])
+def test_more_tokens_than_a_reply_can_have_are_no_reply(said: int) -> None:
+    with pytest.raises(ProtocolError, match="tokens"):
+        Node.of(b'{"n":%d}' % said).count("n")

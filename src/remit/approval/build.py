@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from remit import ambient
 from remit.approval.preview import default_preview, mask
+from remit.foreign import contained
 from remit.types.approval import Approval
 from remit.types.ident import ApprovalId, CallId, Digest, Json, OperationId, RunId
 from remit.types.label import Label
@@ -26,6 +27,7 @@ class Subject:
     Args:
         text: canonical JSON text of the arguments; `digest` is theirs.
         plain: the same as plain values.
+        now_ms: store time.
         secret: names of parameters that are masked wherever the arguments are shown.
     """
 
@@ -41,6 +43,7 @@ class Subject:
     secret: Collection[str] = ()
     label: Label
     policy: str = ""
+    now_ms: int
     operation: OperationId | None = None
     author: str | None = None
 
@@ -61,7 +64,6 @@ def build(
             that names the tool and its arguments.
     """
     shown = mask(subject.plain, subject.secret)
-    now = ambient.now_ms()
     return Approval(
         id=ApprovalId(ambient.new_id("apr")),
         kind="approval",
@@ -81,9 +83,9 @@ def build(
         operation=subject.operation,
         scope=scope,
         two_person=two_person,
-        expires_ms=None if expires_s is None else now + round(expires_s * 1000),
+        expires_ms=None if expires_s is None else subject.now_ms + round(expires_s * 1000),
         author=subject.author,
-        created_ms=now,
+        created_ms=subject.now_ms,
     )
 
 
@@ -101,7 +103,8 @@ def describe_label(label: Label) -> str:
 def _sentence(tool: str, shown: Mapping[str, Json], preview: Callable[[Mapping[str, Json]], str] | None) -> str:
     if preview is not None:
         try:
-            said = preview(shown)
+            with contained():
+                said = preview(shown)
         except Exception:  # the tool's author wrote it: a broken sentence must not stop a person from deciding
             said = ""
         if isinstance(said, str) and said.strip():  # pyright: ignore[reportUnnecessaryIsInstance]

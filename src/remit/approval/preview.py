@@ -10,10 +10,10 @@ import json
 from collections.abc import Collection, Mapping
 
 from remit.types.ident import Json
+from remit.types.secret import MASK
 
-__all__ = ["MASK", "default_preview", "mask"]
+__all__ = ["default_preview", "mask"]
 
-MASK = "[secret]"
 _LONGEST = 120
 
 

@@ -14,7 +14,7 @@ from decimal import ROUND_CEILING, Decimal
 from remit import ambient
 from remit.types.budget import Usage
 
-__all__ = ["price", "price_bound"]
+__all__ = ["context_window", "price", "price_bound"]
 
 _PROVIDERS = {"anthropic": "anthropic", "openai": "openai", "openai-chat": "openai"}
 _MICROS = Decimal(1_000_000)
@@ -41,6 +41,24 @@ def price_bound(model_identity: str, input_tokens: int, max_output: int) -> int 
     plain = _cost(model_identity, input_tokens=input_tokens, output_tokens=max_output)
     cached = _cost(model_identity, input_tokens=input_tokens, cache_write_tokens=input_tokens, output_tokens=max_output)
     return plain if plain is None or cached is None else max(plain, cached)
+
+
+def context_window(model_identity: str) -> int | None:
+    """How many tokens the model's context holds, by the price list; None where that does not say."""
+    provider, _, name = model_identity.partition(":")
+    known = _PROVIDERS.get(provider)
+    return None if known is None or not name else _window(known, name)
+
+
+@functools.cache
+def _window(provider: str, name: str) -> int | None:
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        _, model = get_snapshot().find_provider_model(name, None, provider, None)
+    except LookupError:
+        return None
+    return model.context_window
 
 
 def _cost(model_identity: str, **tokens: int) -> int | None:

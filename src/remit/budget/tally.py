@@ -108,29 +108,27 @@ class Tally:
         """Active time so far: not while people were waited for, nor while no process had the run."""
         return self.settled_ms + (max(now_ms - self.since_ms, 0) if self.since_ms is not None else 0)
 
-    def admit(self, budget: Budget, tool: str, digest: Digest | None, *, polls: bool = False) -> Refused | None:
-        """Whether one more call may be looked at; `budget.calls`, `.calls_per_tool`, `.errors` or `.repeats` if not.
+    def admit(self, budget: Budget, tool: str, digest: Digest | None, *, polls: bool = False) -> str | None:
+        """Why one more call may not be looked at: `budget.calls`, `.calls_per_tool`, `.errors` or `.repeats`.
 
         Args:
             digest: of the canonical arguments; None where they could not be read.
             polls: the call counts as repeated only while its result stays equal.
         """
         if _reached(self.calls, budget.calls):
-            return _refused("budget.calls", "The number of calls for this task is used up. Answer with what you have.")
+            return "budget.calls"
         if _reached(self.calls_per_tool.get(tool, 0), per_tool(budget, tool)):
-            return _refused("budget.calls_per_tool", "This tool may not be called again in this task.")
+            return "budget.calls_per_tool"
         if _reached(self.consecutive_errors, budget.consecutive_errors):
-            return _refused("budget.errors", "Too many calls in a row were refused or failed. Say what is missing.")
+            return "budget.errors"
         seen = self.repeats.get((tool, digest)) if digest is not None else None
         if seen is not None and _reached(seen.unchanged if polls else seen.calls, budget.repeats):
-            return _refused("budget.repeats", "This call was already made with the same arguments; use its result.")
+            return "budget.repeats"
         return None
 
-    def may_ask(self, budget: Budget) -> Refused | None:
-        """Whether one more person may be asked; `budget.approvals` if not."""
-        if _reached(self.approvals, budget.approvals):
-            return _refused("budget.approvals", "No more questions to people are allowed in this task.")
-        return None
+    def may_ask(self, budget: Budget) -> str | None:
+        """Why no further person may be asked: `budget.approvals`."""
+        return "budget.approvals" if _reached(self.approvals, budget.approvals) else None
 
     def may_request(self, budget: Budget, *, now_ms: int, reserve_tokens: int, reserve_usd_micros: int | None) -> str | None:
         """Why the next model request may not be sent: `budget.turns`, `.deadline`, `.seconds`, `.tokens` or `.usd`.
@@ -211,12 +209,8 @@ def _reached(used: int, limit: int | None) -> bool:
     return limit is not None and used >= limit
 
 
-def _refused(code: str, message: str) -> Refused:
-    return Refused(code=code, message=message)
-
-
 def _result(event: CallEnded) -> str:
     """What tells two results apart, short enough to keep."""
     outcome = event.outcome
-    told = repr(outcome.value) if isinstance(outcome, Succeeded) else f"{outcome.kind} {outcome.code}"
+    told = repr(outcome.blob or outcome.value) if isinstance(outcome, Succeeded) else f"{outcome.kind} {outcome.code}"
     return digest("remit.result", told)[:16]

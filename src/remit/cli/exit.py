@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from remit.errors import Conflict, DefinitionError, Denied, InputError, LedgerError, ModelError, NotFound, RunOwned
+from remit.errors import Conflict, DefinitionError, Denied, InputError, LedgerError, ModelError, NotFound, RemitError, RunOwned
 from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused, Stopped, Submitted
 
-__all__ = ["EXIT_CODES", "INTERRUPTED", "NOT_VERIFIED", "PIPE", "UNEXPECTED", "USAGE", "of_error", "of_standing"]
+__all__ = ["EXIT_CODES", "INTERRUPTED", "NOT_VERIFIED", "PIPE", "UNEXPECTED", "UNSETTLED", "USAGE", "of_error", "of_standing"]
 
 UNEXPECTED = 1
 USAGE = 2
 NOT_VERIFIED = 12
+UNASKED = 13
+UNSETTLED = 14
 INTERRUPTED = 130
 PIPE = 141
 
 EXIT_CODES: Mapping[int, str] = {
-    0: "done; a run that was waited for has finished",
+    0: "done; a run that was waited for has finished, and its end is verified",
     UNEXPECTED: "something unexpected happened",
     USAGE: "the command, an argument or the agent's module cannot be used",
     3: "the run is paused: a person must decide, or it goes on elsewhere",
@@ -29,7 +31,8 @@ EXIT_CODES: Mapping[int, str] = {
     10: "the ledger cannot be read or written",
     11: "this person may not do that",
     NOT_VERIFIED: "the audit found something altered, removed or reordered",
-    13: "the model could not be asked",
+    UNASKED: "the model could not be asked; or its key is missing, and nothing was started",
+    UNSETTLED: "done, but not verified: an operation is still open, see `remit operations --unknown`",
     INTERRUPTED: "interrupted (Ctrl-C)",
     PIPE: "whoever read the output has gone",
 }
@@ -52,15 +55,19 @@ _ERRORS: tuple[tuple[type, int], ...] = (
     (RunOwned, 9),
     (LedgerError, 10),
     (Denied, 11),
-    (ModelError, 13),
+    (ModelError, UNASKED),
 )
 
 
 def of_standing(standing: object) -> int:
     """The exit code of a command that waited for a run."""
+    if isinstance(standing, Finished) and not standing.verified:
+        return UNSETTLED
     return next(code for kind, code in _STANDINGS if isinstance(standing, kind))
 
 
 def of_error(error: BaseException) -> int:
     """The exit code of a command that ended in an error."""
+    if isinstance(error, RemitError) and error.code == "model.key":
+        return UNASKED
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), UNEXPECTED)

@@ -3,53 +3,48 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from remit.errors import InputError, NotFound
 from remit.types.approval import Approval
 from remit.types.ident import ApprovalId, OperationId, RunId
-from remit.types.ledger import Ledger
+from remit.types.ledger import Ledger, Noun
 from remit.types.operation import Operation
 from remit.types.run import RunRow
 
 __all__ = ["approval", "operation", "run"]
 
-_FAR = 100_000
 _SHOWN = 5
+_COMPARED = 1_000
+"""Among so many of the newest ids one that was mistyped is looked for."""
 
-
-class _Row(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-_R = TypeVar("_R", bound=_Row)
+_R = TypeVar("_R")
 
 
 async def run(ledger: Ledger, named: str) -> RunRow:
     """The run of that id, or whose id begins so."""
-    return await ledger.run(RunId(named)) or await _only("run", named, lambda: ledger.runs(limit=_FAR))
+    return await _row(ledger, "run", named, lambda name: ledger.run(RunId(name)))
 
 
 async def approval(ledger: Ledger, named: str) -> Approval:
     """The approval or question of that id, or whose id begins so."""
-    return await ledger.approval(ApprovalId(named)) or await _only("approval", named, lambda: ledger.approvals(limit=_FAR))
+    return await _row(ledger, "approval", named, lambda name: ledger.approval(ApprovalId(name)))
 
 
 async def operation(ledger: Ledger, named: str) -> Operation:
     """The operation of that id, or whose id begins so."""
-    return await ledger.operation(OperationId(named)) or await _only("operation", named, lambda: ledger.operations(limit=_FAR))
+    return await _row(ledger, "operation", named, lambda name: ledger.operation(OperationId(name)))
 
 
-async def _only(what: str, named: str, every: Callable[[], Awaitable[Sequence[_R]]]) -> _R:
-    rows = await every()
-    fitting = [row for row in rows if named and row.id.startswith(named)]
-    if len(fitting) == 1:
-        return fitting[0]
+async def _row(ledger: Ledger, noun: Noun, named: str, read: Callable[[str], Awaitable[_R | None]]) -> _R:
+    fitting = await ledger.find(noun, named, limit=_SHOWN + 1) if named else []
+    row = await read(fitting[0] if len(fitting) == 1 else named)
+    if row is not None:
+        return row
     if fitting:
-        some = ", ".join(row.id for row in fitting[:_SHOWN])
-        raise InputError(f"{named!r} is the beginning of {len(fitting)} {what}s: {some}", code=f"{what}.ambiguous")
-    near = difflib.get_close_matches(named, [row.id for row in rows], n=3)
-    instead = f"; did you mean {' or '.join(near)}?" if near else f"; `remit {what}s` lists them"
-    raise NotFound(f"there is no {what} {named!r}{instead}", code=f"{what}.not_found")
+        some = ", ".join(fitting[:_SHOWN]) + (", ..." if len(fitting) > _SHOWN else "")
+        raise InputError(f"{named!r} is the beginning of several {noun}s: {some}", code=f"{noun}.ambiguous")
+    near = difflib.get_close_matches(named, await ledger.find(noun, limit=_COMPARED), n=3)
+    instead = f"; did you mean {' or '.join(near)}?" if near else f"; `remit {noun}s` lists them"
+    raise NotFound(f"there is no {noun} {named!r}{instead}", code=f"{noun}.not_found")

@@ -101,7 +101,9 @@ def _module(name: str) -> ModuleType:
 def _said(error: BaseException) -> str:
     place = _place(error)
     message = " ".join(Redactor().text(str(error)).split())
-    return f"{type(error).__name__}{f' at {place}' if place else ''}{f': {message}' if message else ''}"
+    said = f"{type(error).__name__}{f' at {place}' if place else ''}{f': {message}' if message else ''}"
+    starts = isinstance(error, RuntimeError) and "running event loop" in message
+    return f'{said}; put what runs it below: if __name__ == "__main__":' if starts else said
 
 
 def _place(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from remit.cli.text import short
 from remit.trace import Redactor, explain
 
-__all__ = ["one_line_logging"]
+__all__ = ["errors_only", "one_line_logging"]
 
 
 class _OneLine(logging.Handler):
@@ -35,3 +35,9 @@ def one_line_logging() -> Generator[None]:
         yield
     finally:
         logging.lastResort = before
+
+
+def errors_only() -> None:
+    """From here to the end of `one_line_logging`, warnings are not written."""
+    if isinstance(logging.lastResort, _OneLine):
+        logging.lastResort.setLevel(logging.ERROR)

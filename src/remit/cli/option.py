@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
-__all__ = ["AgentOption", "AgentsOption", "ByOption", "DepsOption", "JsonOption", "LedgerOption", "QuietOption", "ReasonOption"]
+from remit.errors import InputError
+from remit.types.ident import Json
+
+__all__ = [
+    "AgentOption",
+    "AgentsOption",
+    "ByOption",
+    "DepsOption",
+    "JsonOption",
+    "LedgerOption",
+    "QuietOption",
+    "ReasonOption",
+    "json_of",
+]
 
 LedgerOption = Annotated[
     str | None, typer.Option("--ledger", metavar="FILE", help="The ledger file; default: REMIT_LEDGER, else remit.db here.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on standard error.")]
 AgentOption = Annotated[
     str | None,
     typer.Option("--agent", metavar="MODULE:AGENT", help="Go on at once with this agent, from the current folder."),
@@ -28,3 +41,17 @@ DepsOption = Annotated[
 ]
 ByOption = Annotated[str, typer.Option("--by", metavar="SUBJECT", help="Who says this; recorded.")]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; recorded.")]
+
+
+def json_of(option: str, text: str) -> Json:
+    """The value that was given to `option` as JSON.
+
+    Raises:
+        InputError: it is not JSON; the message names the option.
+    """
+    from remit.canonical import parse
+
+    try:
+        return cast(Json, parse(text))
+    except InputError as error:
+        raise InputError(f"{option} is not JSON: {error.message}", code=error.code) from None

@@ -11,11 +11,14 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import cast
 
+from remit.canonical import decode, to_plain
+from remit.errors import InputError
 from remit.trace import Redactor
 from remit.types.approval import Approval
 from remit.types.ident import Json
 from remit.types.operation import Operation
 from remit.types.run import Finished, ModelRefused, Paused, RunRow, Standing, Submitted
+from remit.types.secret import MASK, SHORTEST
 
 __all__ = ["approval", "hidden", "operation", "run", "shared", "standing", "status_of"]
 
@@ -29,7 +32,6 @@ _OPERATION = (
     "owner approval arguments_digest contract first_dispatched_ms not_after_ms settled_by created_ms updated_ms"
 )
 _WORDS = ("answer", "answer_so_far", "explanation")
-_SHORTEST_SECRET = 4
 
 
 def run(row: RunRow) -> dict[str, Json]:
@@ -45,15 +47,17 @@ def approval(row: Approval) -> dict[str, Json]:
         "reasons": list(row.reasons),
         "arguments": _parsed(row.shown),
         "reason": row.reason,
-        "answer": None if row.answer is None else _parsed(row.answer),
+        "answer": None if row.answer is None else _plain(row.answer),
     }
+    if row.edited is not None:
+        words["edited_arguments"] = _without(_plain(row.edited), _hidden_names(_plain(row.arguments), _parsed(row.shown)))
     return {**_fields(row, _APPROVAL), **cast(dict[str, Json], redactor.value(words)), "edited": row.edited is not None}
 
 
 def operation(row: Operation, redactor: Redactor) -> dict[str, Json]:
     """An operation, with its arguments, its outcome and what late reports said."""
     words: dict[str, Json] = {
-        "arguments": _parsed(row.arguments),
+        "arguments": _plain(row.arguments),
         "outcome": None if row.outcome is None else _parsed(row.outcome),
         "evidence": [_parsed(text) for text in row.evidence],
     }
@@ -105,8 +109,8 @@ def status_of(stands: Standing | Submitted) -> str:
 
 def hidden(rows: Iterable[Approval]) -> frozenset[str]:
     """The argument values that these approvals keep from the person who decides."""
-    found = {value for row in rows for value in _masked(_parsed(row.arguments), _parsed(row.shown))}
-    return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
+    found = {value for row in rows for value in _masked(_plain(row.arguments), _parsed(row.shown))}
+    return frozenset(value for value in found if len(value) >= SHORTEST)
 
 
 def _masked(whole: Json, shown: Json) -> Iterator[str]:
@@ -127,8 +131,39 @@ def _masked(whole: Json, shown: Json) -> Iterator[str]:
             return
 
 
+def _hidden_names(whole: Json, shown: Json) -> frozenset[str]:
+    """The names under which `shown` has a mask in place of the value in `whole`."""
+    match whole, shown:
+        case dict(), dict():
+            masked = {name for name, value in whole.items() if shown.get(name) == MASK != value}
+            return frozenset(masked).union(*(_hidden_names(value, shown.get(name)) for name, value in whole.items()))
+        case list(), list():
+            return frozenset[str]().union(*(_hidden_names(one, other) for one, other in zip(whole, shown, strict=False)))
+        case _:
+            return frozenset()
+
+
+def _without(value: Json, names: frozenset[str]) -> Json:
+    """The value with a mask under each of these names, at whatever depth."""
+    match value:
+        case dict():
+            return {name: MASK if name in names else _without(one, names) for name, one in value.items()}
+        case list():
+            return [_without(one, names) for one in value]
+        case _:
+            return value
+
+
 def _fields(row: RunRow | Approval | Operation, names: str) -> dict[str, Json]:
     return {name: cast(Json, getattr(row, name)) for name in names.split()}
+
+
+def _plain(text: str) -> Json:
+    """The value of a canonical text."""
+    try:
+        return to_plain(decode(text))
+    except InputError:
+        return text
 
 
 def _parsed(text: str) -> Json:

@@ -1,6 +1,6 @@
 """Which ledger, and how it is opened: to be read, or by an owner that may drive runs.
 
-It does not know the commands. Invariant: a command that only reads or records never makes a ledger file.
+It does not know the commands. Invariant: a command that only reads or records never makes a ledger, nor a file.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ async def reading(path: Path) -> AsyncGenerator[Ledger]:
     """A ledger that exists.
 
     Raises:
-        LedgerError: there is no such file (`ledger.missing`), or it is no ledger.
+        LedgerError: there is no such file (`ledger.missing`), or it holds no ledger (`ledger.none`) and stays so.
     """
     from remit import SqliteLedger
 
     need(path)
-    ledger = SqliteLedger(path)
+    ledger = SqliteLedger(path, create=False)
     await ledger.open()
     try:
         yield ledger
@@ -53,23 +53,31 @@ async def owning(
     """An owner on a ledger, with the agents that `references` name.
 
     Args:
-        make: whether the file may be made if it is not there.
+        make: whether the ledger may be made if it is not there.
     """
-    from remit import Remit
+    from remit import Remit, SqliteLedger
 
     if not make:
         need(path)
+    _no_directory(path)
     agents = load.agents(references)
     async with AsyncExitStack() as stack:
         found = await load.dependencies(deps, stack)
-        yield await stack.enter_async_context(Remit(ledger=path, agents=agents, deps=found))
+        yield await stack.enter_async_context(Remit(ledger=SqliteLedger(path, create=make), agents=agents, deps=found))
 
 
 def need(path: Path) -> None:
     """Raise `LedgerError` unless there is a file."""
+    _no_directory(path)
     if not path.is_file():
         raise LedgerError(
             f"there is no ledger at {path}; name one with --ledger or REMIT_LEDGER, or make one with `remit run`",
             code="ledger.missing",
             retryable=False,
         )
+
+
+def _no_directory(path: Path) -> None:
+    if path.is_dir():
+        message = f"{path} is a directory; --ledger and REMIT_LEDGER name the ledger's file"
+        raise LedgerError(message, code="ledger.directory", retryable=False)

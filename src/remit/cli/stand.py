@@ -9,7 +9,7 @@ from remit.trace import Redactor
 from remit.types.approval import Approval
 from remit.types.run import Finished, ModelRefused, Paused, Standing, Submitted
 
-__all__ = ["show_approval", "show_standing"]
+__all__ = ["show_approval", "show_decision", "show_standing"]
 
 
 def show_standing(screen: Screen, stands: Standing | Submitted) -> None:
@@ -36,9 +36,7 @@ def show_standing(screen: Screen, stands: Standing | Submitted) -> None:
 
 
 def _head(stands: Standing | Submitted) -> str:
-    status = paper.status_of(stands).replace("_", " ")
-    if isinstance(stands, Submitted):
-        status = "going on"
+    status = paper.status_of(stands)
     if isinstance(stands, Paused) and stands.queued:
         status = "queued behind another run of the conversation"
     if isinstance(stands, Finished):
@@ -62,6 +60,19 @@ def show_approval(screen: Screen, row: Approval) -> None:
     if row.state == "pending":
         verb = f'approve {row.id} --by NAME --reason "..."' if row.kind == "approval" else f'answer {row.id} "..." --by NAME'
         screen.line(f"  remit {verb}", style="dim")
-    elif row.decided_by:
-        reason = f": {shown['reason']}" if shown["reason"] else ""
-        screen.line(f"  by {row.decided_by} at {moment(row.decided_ms)}{reason}")
+    else:
+        show_decision(screen, row)
+
+
+def show_decision(screen: Screen, row: Approval) -> None:
+    """Print what was said, by whom, and how far it counts."""
+    if not row.decided_by:
+        return
+    shown = paper.approval(row)
+    answer = "" if row.answer is None else f"answered {compact(shown['answer'])} "
+    reason = f": {shown['reason']}" if shown["reason"] else ""
+    screen.line(f"  {answer}by {row.decided_by} at {moment(row.decided_ms)}{reason}")
+    if row.edited is not None:
+        screen.line(f"  with other arguments, by {row.decided_by}: {compact(shown['edited_arguments'])}")
+    if row.answer is not None and row.decided_by != row.requester:
+        screen.line(f"  {row.decided_by} is not {row.requester}, whom the run is for: the answer counts as untrusted")

@@ -16,9 +16,15 @@ __all__ = ["tell"]
 Shown = Mapping[str, Json]
 
 
-def tell(shown: Shown) -> list[str]:
-    """The lines for one described event; none where it says nothing that another event does not."""
-    return _TELL[str(shown["kind"])](shown)
+def tell(shown: Shown, *, host: bool = False) -> list[str]:
+    """The lines for one described event; none where it says nothing that another event does not.
+
+    Args:
+        host: the run is another loop's, so that no reply of a model has said what is called.
+    """
+    proposed = host and shown["kind"] == "call.considered" and shown.get("arguments") is not None
+    lines = [f"  call {shown['call']}: {shown['tool'] or ''} {_value(shown['arguments'])}"] if proposed else []
+    return [*lines, *_TELL[str(shown["kind"])](shown)]
 
 
 def _started(shown: Shown) -> list[str]:
@@ -54,7 +60,8 @@ def _proposals(shown: Shown) -> list[str]:
     lines: list[str] = []
     for call in cast(list[dict[str, Json]], shown["calls"]):
         cut = " (cut off)" if call["cut"] else ""
-        lines.append(f"  call {shown['turn']}.{call['position']}: {call.get('name', '')} {_value(call.get('arguments'))}{cut}")
+        said = " ".join(one for one in (str(call.get("name") or ""), _value(call.get("arguments"))) if one)
+        lines.append(f"  call {shown['turn']}.{call['position']}{f': {said}' if said else ''}{cut}")
     return lines
 
 
@@ -70,7 +77,8 @@ def _considered(shown: Shown) -> list[str]:
         "joined": f"shares the answer of {shown['joined']}",
         "settled": "answered at once",
     }[str(shown["verdict"])]
-    return [f"  {shown['call']} {shown['tool'] or 'unknown tool'}: {what} ({shown['step']}: {shown['code']})"]
+    detail = [f"    detail: {shown['detail']}"] if shown.get("detail") and shown["verdict"] != "settled" else []
+    return [f"  {shown['call']} {shown['tool'] or 'unknown tool'}: {what} ({shown['step']}: {shown['code']})", *detail]
 
 
 def _asked(shown: Shown) -> list[str]:
@@ -86,14 +94,14 @@ def _decided(shown: Shown) -> list[str]:
 def _moved(shown: Shown) -> list[str]:
     by = f" by {shown['by']}" if shown["by"] not in (None, "handler") else ""
     attempt = f", attempt {shown['attempt']}" if shown["state"] == "dispatched" else ""
-    state = str(shown["state"]).replace("_", " ") + (f" ({shown['closed']})" if shown["closed"] else "")
+    state = str(shown["state"]) + (f" ({shown['closed']})" if shown["closed"] else "")
     evidence = [f"    evidence: {shown['evidence']}"] if shown.get("evidence") else []
     return [f"  {shown['operation']} {str(shown['on']).replace('_', ' ')}{by}: {state}{attempt}", *evidence]
 
 
 def _call_ended(shown: Shown) -> list[str]:
     outcome = _member(shown, "outcome")
-    head = f"  {shown['call']} {shown['tool'] or ''} -> {str(outcome['kind']).replace('_', ' ')}".replace("  ->", " ->")
+    head = f"  {shown['call']} {shown['tool'] or ''} -> {outcome['kind']}".replace("  ->", " ->")
     if outcome["kind"] == "succeeded":
         told = " (it had happened before)" if outcome["repeat"] else ""
         said = f"{told} {_value(outcome.get('value'))}" if outcome["available"] else f"{told}, its result could not be kept"
@@ -143,7 +151,7 @@ def _ended(shown: Shown) -> list[str]:
     still = f"; not settled: {', '.join(open_operations)}" if open_operations else ""
     verified = ", verified" if shown["verified"] else ""
     reason = f" ({shown['reason']})" if shown["reason"] not in (None, "", shown["how"]) else ""
-    return [*lines, f"{str(shown['how']).replace('_', ' ')}{reason}{verified}{still}"]
+    return [*lines, f"{shown['how']}{reason}{verified}{still}"]
 
 
 def _member(shown: Shown, name: str) -> dict[str, Json]:

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import typer
 
+from remit.cli.log import errors_only
 from remit.cli.screen import Screen
 from remit.errors import RemitError
 from remit.trace import explain
@@ -15,12 +16,17 @@ from remit.trace import explain
 __all__ = ["do"]
 
 
-def do(screen: Screen, job: Coroutine[object, object, int]) -> NoReturn:
+def do(screen: Screen, job: Coroutine[object, object, int], *, quiet: bool = False) -> NoReturn:
     """Run `job` and end the command with the exit code that it returns.
+
+    Args:
+        quiet: of what is logged, errors alone are told.
 
     Raises:
         Exception: what `job` raised, after its document was written with `--json`.
     """
+    if quiet:
+        errors_only()
     with screen.alone():
         try:
             code = asyncio.run(job)

@@ -13,6 +13,7 @@ from remit import (
     CANNOT_TELL,
     DID_NOT,
     READ,
+    TRUSTED,
     Agent,
     Allow,
     Arguments,
@@ -37,7 +38,7 @@ __all__ = ["ALICE", "support"]
 ALICE = Principal("alice", scopes=frozenset({"orders:read", "billing:refund"}))
 
 
-@tool(effect=READ, scopes={"orders:read"})
+@tool(effect=READ, scopes={"orders:read"}, label=TRUSTED)
 def lookup_order(order_id: str, ctx: Context[Shop]) -> Order:
     """Read one order with its charges.
 
@@ -47,7 +48,7 @@ def lookup_order(order_id: str, ctx: Context[Shop]) -> Order:
     return ctx.deps.lookup_order(order_id)
 
 
-@tool(effect=READ, scopes={"orders:read"})
+@tool(effect=READ, scopes={"orders:read"}, label=TRUSTED)
 def propose_refund(order_id: str, ctx: Context[Shop]) -> Proposal:
     """Compute which charge of an order is a duplicate. Changes nothing.
 
@@ -71,6 +72,7 @@ def find_refund(arguments: Arguments, ctx: Context[Shop]) -> Told:
     effect=write(once_per="charge_id", recovery=reconcile(find_refund)),
     scopes={"billing:refund"},
     timeout_s=2 * TIMEOUT_S,
+    label=TRUSTED,
 )
 def issue_refund(charge_id: str, amount_cents: int, ctx: Context[Shop]) -> Refund:
     """Refund one charge.

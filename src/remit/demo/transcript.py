@@ -22,7 +22,7 @@ from remit.demo.shop import Shop
 from remit.demo.way import billing
 from remit.trace import describe
 from remit.types.event import MessageAppended, Recorded, Replied, ResultsAppended
-from remit.types.ident import Json
+from remit.types.ident import Json, call_id
 from remit.types.run import Finished, Standing
 
 __all__ = ["TRANSCRIPT", "produce"]
@@ -102,7 +102,7 @@ def _messages(one: Recorded) -> list[Json]:
 def _proposed(recorded: Sequence[Recorded]) -> list[tuple[str, str]]:
     """Every call's identity, and the id that it has on the wire."""
     replies = [one.event for one in recorded if isinstance(one.event, Replied)]
-    return [(f"{reply.turn}.{made.position}", made.wire_id) for reply in replies for made in reply.calls]
+    return [(call_id(reply.turn, made.position), made.wire_id) for reply in replies for made in reply.calls]
 
 
 def _call(events: Sequence[dict[str, Json]], name: str, wire_id: str) -> Json:

@@ -11,13 +11,14 @@ from typing import cast
 from remit import ambient
 from remit.approval import Subject, build, build_question
 from remit.canonical import encode
+from remit.gate.code import refuse
 from remit.gate.draft import Draft, Stop, Wanted
 from remit.gate.note import Moved
 from remit.tool import Arguments
 from remit.types.approval import Approval
+from remit.types.change import AskPerson, Change
 from remit.types.event import ApprovalRequested, OperationMoved
 from remit.types.ident import Json, OperationId
-from remit.types.ledger import AskPerson, Change
 
 __all__ = ["approve", "ask_again", "question", "row_for"]
 
@@ -28,7 +29,7 @@ async def approve(draft: Draft, wanted: Wanted) -> Stop | None:
     """Ask for what is wanted; None once the request is durable."""
     over = draft.scene.may_ask()
     if over is not None:
-        return Stop("budget", over)
+        return Stop("budget", refuse(over))
     if draft.resolved.effect.kind == "read":
         row = row_for(draft, wanted, None)
         await _commit(draft, row, (), ())
@@ -58,8 +59,10 @@ async def question(draft: Draft) -> Stop | None:
     """`ask_user`: a row without an operation, whose answer is the call's result."""
     over = draft.scene.may_ask()
     if over is not None:
-        return Stop("budget", over)
-    row = build_question(subject_of(draft, None), question=str(draft.valid.get("question", "")), expires_s=_QUESTION_S)
+        return Stop("budget", refuse(over))
+    row = build_question(
+        subject_of(draft, None), question=draft.desk.redaction.text(str(draft.valid.get("question", ""))), expires_s=_QUESTION_S
+    )
     await _commit(draft, row, (), ())
     return None
 
@@ -81,15 +84,15 @@ async def _commit(draft: Draft, row: Approval, moves: tuple[OperationMoved, ...]
 
 def row_for(draft: Draft, wanted: Wanted, operation: OperationId | None) -> Approval:
     """The pending row that asks for `wanted`."""
-    tool = draft.resolved
+    tool, clean = draft.resolved, draft.desk.redaction.text
     preview = tool.preview
     return build(
         subject_of(draft, operation),
         scope=wanted.scope,
         expires_s=wanted.expires_s,
         two_person=wanted.two_person,
-        reasons=tuple(draft.desk.redaction.text(reason) for reason in wanted.reasons),
-        preview=None if preview is None else lambda shown: preview(Arguments(encode(cast("Json", dict(shown))))),
+        reasons=wanted.reasons,
+        preview=None if preview is None else lambda shown: clean(preview(Arguments(encode(cast("Json", dict(shown)))))),
     )
 
 
@@ -110,6 +113,7 @@ def subject_of(draft: Draft, operation: OperationId | None) -> Subject:
         secret=tool.secret,
         label=draft.proposal.label,
         policy=draft.desk.policy_version,
+        now_ms=scene.journal.now_ms(),
         operation=operation,
         author=draft.author,
     )

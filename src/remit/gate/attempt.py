@@ -7,6 +7,7 @@ in `succeeded`, `failed` or `unknown`, and only what is known makes it one of th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from remit import ambient
 from remit.gate.code import fail
@@ -16,8 +17,10 @@ from remit.gate.note import Moved, moved
 from remit.gate.result import describe, shape, whole
 from remit.gate.scene import Scene
 from remit.tool import Arguments, Context, NoEffect, Tool
+from remit.trace import log_traceback
+from remit.types.change import Change
+from remit.types.delivery import LateReport
 from remit.types.ident import CallId
-from remit.types.ledger import Change, LateReport
 from remit.types.operation import Operation
 from remit.types.outcome import Failed, Outcome, Succeeded
 from remit.types.principal import Principal
@@ -44,15 +47,17 @@ def context_for(
     principal: Principal | None = None,
 ) -> Context[object]:
     """What the application's functions are given."""
+    run = scene.run if operation is None else operation.run
     return Context(
         principal=principal or scene.principal,
         deps=desk.deps,
         operation_id=None if operation is None else operation.id,
         deadline_s=ambient.monotonic_s() + tool.timeout_s,
-        run=scene.run if operation is None else operation.run,
+        run=run,
         call=call,
         attempt=1 if operation is None else operation.attempt,
         cancelled=scene.cancelled,
+        on_progress=None if desk.progress is None else partial(desk.progress, run, call),
     )
 
 
@@ -74,7 +79,7 @@ async def try_once(desk: Desk, scene: Scene, operation: Operation, tool: Tool, *
     context = context_for(desk, scene, operation.call, tool, operation=operation, principal=requester(scene, operation))
     ending = await attempt(
         tool,
-        Arguments.restore(operation.arguments),
+        Arguments(operation.arguments),
         context,
         late=lambda late: _report_late(desk, tool, operation, late),
         gone=lambda: desk.running.discard(here),
@@ -85,6 +90,8 @@ async def try_once(desk: Desk, scene: Scene, operation: Operation, tool: Tool, *
 
 def _settle(desk: Desk, scene: Scene, operation: Operation, tool: Tool, ending: Ending, *, clean: bool) -> Tried:
     detail = None if ending.error is None else describe(desk.redaction, ending.error)
+    if ending.error is not None:
+        log_traceback(ending.error, mask=desk.redaction.text, run=operation.run, call=operation.call, tool=tool.name)
     if ending.how == "returned":
         shaped = shape(desk.redaction, tool, ending.value, operation=operation.id)
         step = moved(operation, "returned", outcome=shaped.outcome, by="handler", evidence=shaped.detail)
@@ -101,7 +108,7 @@ def _nothing_happened(desk: Desk, operation: Operation, ending: Ending, *, clean
     """The failure that an ending proves, or None where it proves nothing."""
     name = type(ending.error).__name__
     match ending.how:
-        case "no_effect" if isinstance(ending.error, NoEffect):
+        case "no_effect" if clean and isinstance(ending.error, NoEffect):
             return no_effect(desk, ending.error, operation)
         case "not_started" if clean:
             return fail("tool.not_started", f"({name})", operation=operation.id)
@@ -115,8 +122,9 @@ def no_effect(desk: Desk, error: NoEffect, operation: Operation | None) -> Faile
     """What a handler says itself when nothing changed; its words are for the model, without secrets."""
     failed = fail("no_effect", retry=error.retry, operation=None if operation is None else operation.id)
     clean = desk.redaction.text(str(error).encode("utf-8", "backslashreplace").decode())
-    fields = tuple(replace(one, message=desk.redaction.text(one.message)) for one in error.fields)
-    return replace(failed, message=clean or failed.message, fields=fields, retry_after_s=error.retry_after_s)
+    return replace(
+        failed, message=clean or failed.message, fields=desk.redaction.fields(error.fields), retry_after_s=error.retry_after_s
+    )
 
 
 def note(scene: Scene, operation: Operation, step: Moved, changes: tuple[Change, ...] = ()) -> Operation:
@@ -145,7 +153,7 @@ def _report_late(desk: Desk, tool: Tool, operation: Operation, ending: Ending) -
     """Whatever an attempt does after it was given up goes to its run's inbox; from any thread."""
     outcome: Succeeded | Failed | None = None
     if ending.how == "returned":
-        outcome = whole(desk.redaction, tool, ending.value, operation=operation.id).outcome
+        outcome = whole(desk.redaction, ending.value, operation=operation.id).outcome
         outcome = replace(outcome, attachments=())
     elif isinstance(ending.error, NoEffect):
         outcome = no_effect(desk, ending.error, operation)

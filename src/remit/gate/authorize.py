@@ -6,6 +6,8 @@ goes wrong in here denies.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 from remit.gate.attempt import context_for
@@ -23,22 +25,27 @@ from remit.types.label import Label
 
 __all__ = ["authorize", "authorize_draft"]
 
+OnError = Callable[[Exception], None] | None
+
 
 async def authorize_draft(draft: Draft) -> Stop | None:
     """Step 4 for a draft; sets what a person must grant."""
-    found = await authorize(
-        draft.desk, draft.scene, draft.resolved, draft.valid, call=draft.proposal.call, label=draft.proposal.label
-    )
+    call, label = draft.proposal.call, draft.proposal.label
+    found = await authorize(draft.desk, draft.scene, draft.resolved, draft.valid, call=call, label=label, on_error=draft.erred)
     if isinstance(found, Stop):
-        return found
+        return replace(found, detail=draft.detail or found.detail)
     draft.wanted = found
     return None
 
 
 async def authorize(
-    desk: Desk, scene: Scene, tool: Tool, arguments: Arguments, *, call: CallId, label: Label
+    desk: Desk, scene: Scene, tool: Tool, arguments: Arguments, *, call: CallId, label: Label, on_error: OnError = None
 ) -> Stop | Wanted | None:
-    """Whether the call may run: it may not, it may if a person grants something, or it may."""
+    """Whether the call may run: it may not, it may if a person grants something, or it may.
+
+    Args:
+        on_error: told what a rule or a function of the tool raised.
+    """
     missing = tool.scopes - scene.principal.scopes
     if missing:
         return Stop("authorize", refuse("scope.missing"), detail=f"missing: {', '.join(sorted(missing))}")
@@ -50,13 +57,14 @@ async def authorize(
         if isinstance(found, Stop):
             return found
         facts = found[0]
-    verdict = _verdict(desk, scene, tool, arguments, facts=facts, label=label)
+    verdict = _verdict(desk, scene, tool, arguments, facts=facts, label=label, on_error=on_error)
     if isinstance(verdict, Deny):
         code = "policy.error" if verdict.reason == "policy.error" else "policy.denied"
         return Stop("authorize", refuse(code), detail=desk.redaction.text(verdict.reason))
-    if not may_send(label, tool.audience(arguments), tool.open_world):
+    if not may_send(label, tool.audience(arguments, on_error=on_error), tool.open_world):
         return Stop("authorize", refuse("label.readers"))
-    return _wanted(tool, arguments, verdict, label)
+    wanted = _wanted(tool, arguments, verdict, label)
+    return None if wanted is None else replace(wanted, reasons=tuple(map(desk.redaction.text, wanted.reasons)))
 
 
 async def _facts(desk: Desk, scene: Scene, tool: Tool, arguments: Arguments, call: CallId) -> tuple[Json] | Stop:
@@ -71,7 +79,9 @@ async def _facts(desk: Desk, scene: Scene, tool: Tool, arguments: Arguments, cal
     return (cast("Json", answer),)
 
 
-def _verdict(desk: Desk, scene: Scene, tool: Tool, arguments: Arguments, *, facts: Json, label: Label) -> Verdict:
+def _verdict(
+    desk: Desk, scene: Scene, tool: Tool, arguments: Arguments, *, facts: Json, label: Label, on_error: OnError
+) -> Verdict:
     request = Request(
         tool=tool.name,
         effect="write" if tool.effect.kind == "write" else "read",
@@ -85,11 +95,11 @@ def _verdict(desk: Desk, scene: Scene, tool: Tool, arguments: Arguments, *, fact
     rule = tool.approve
     if rule is None:
         default: Verdict = Ask(reason="no rule allows this write") if tool.effect.kind == "write" else Allow()
-        return judge(desk.policies, request, default=default)
+        return judge(desk.policies, request, default=default, on_error=on_error)
     own: Verdict = Allow()
-    if rule.wants(arguments, request):
+    if rule.wants(arguments, request, on_error=on_error):
         own = Ask(scope=rule.scope, expires_s=rule.expires_s, two_person=rule.two_person, reason=rule.reason)
-    return stricter(judge(desk.policies, request, default=own), own)
+    return stricter(judge(desk.policies, request, default=own, on_error=on_error), own)
 
 
 def _wanted(tool: Tool, arguments: Arguments, verdict: Verdict, label: Label) -> Wanted | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from dataclasses import replace
+from typing import Literal
 
 from remit import ambient
 from remit.budget import budget_to_json
@@ -23,12 +24,12 @@ from remit.gate.resume import recover_call
 from remit.gate.scene import Plan, Proposal, Scene
 from remit.gate.session import HostCall, HostJournal, Session, View
 from remit.gate.stop import stop_call
-from remit.tool import Arguments
 from remit.types.budget import Budget
+from remit.types.change import Create
+from remit.types.delivery import Decision
 from remit.types.event import RunEnded, RunStarted, ToolRecorded
 from remit.types.ident import CallId, Digest, RunId, Wording
 from remit.types.label import UNTRUSTED
-from remit.types.ledger import Create, Decision
 from remit.types.outcome import Awaiting, Outcome
 from remit.types.principal import Principal
 from remit.types.run import RunRow
@@ -39,6 +40,7 @@ _KEPT = 256
 _LOOK_S = 0.5
 _WAIT_S = 30.0
 _RETRIES = 50
+_DISPATCHED = ("dispatched", "unknown", "succeeded", "failed")
 
 
 class Sessions:
@@ -189,16 +191,9 @@ class Sessions:
     # answering
 
     async def _answer(self, session: Session, proposal: Proposal, principal: Principal, named: bool) -> Outcome | Awaiting:
-        while (running := session.running.get(proposal.call)) is not None:
-            await asyncio.wait({running})
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        session.running[proposal.call] = done
-        try:
+        async with session.alone(proposal.call):
             scene = session.scene(self._desk, principal, agent=self._agent, budget=self._budget, named=named)
             return await self._go_on(session, proposal, scene)
-        finally:
-            del session.running[proposal.call]
-            done.set_result(None)
 
     async def _go_on(self, session: Session, proposal: Proposal, scene: Scene) -> Outcome | Awaiting:
         calls = session.view.calls
@@ -223,7 +218,7 @@ class Sessions:
             return await consider(self._desk, proposal, scene)
         again = replace(proposal, again=True)
         state = None if known.operation is None else session.view.operations.get(known.operation)
-        if known.operation is not None and state in ("dispatched", "unknown", "succeeded", "failed"):
+        if known.operation is not None and state in _DISPATCHED:
             await recover_call(self._desk, again, known.operation, scene)
             return None
         if known.joined is not None:
@@ -235,7 +230,7 @@ class Sessions:
             return await consider(self._desk, again, scene)
         approval = await self._desk.ledger.approval(known.approval)
         if approval is not None and approval.state == "pending":
-            overdue = approval.expires_ms is not None and approval.expires_ms <= ambient.now_ms()
+            overdue = approval.expires_ms is not None and approval.expires_ms <= session.journal.now_ms()
             if not overdue:
                 return None
             approval = await self._desk.ledger.decide(Decision(approval=approval.id, verdict="expired", by="time"))
@@ -257,13 +252,7 @@ class Sessions:
 
     def _same(self, known: HostCall, proposal: Proposal) -> bool:
         """Whether this is the call that was made under this id."""
-        if known.tool != proposal.name:
-            return False
-        tool = self._desk.tools.get(proposal.name)
-        if tool is None:
-            return True
-        checked = tool.check(proposal.arguments)
-        return known.digest == (checked.digest if isinstance(checked, Arguments) else None)
+        return known.tool == proposal.name and known.says(proposal.arguments, self._desk.tools.get(proposal.name))
 
     # closing
 
@@ -280,17 +269,29 @@ class Sessions:
     async def _end(self, session: Session) -> None:
         if session.view.ended:
             return
+        await session.take_inbox(self._desk)
+        how: Literal["cancelled", "closed"] = "cancelled" if session.view.cancelled.is_set() else "closed"
         session.view.cancelled.set()
         while session.running:
             await asyncio.wait(set(session.running.values()))
-        scene = session.scene(self._desk, Principal("remit"), agent=self._agent, budget=self._budget, named=True)
-        for call, known in session.view.calls.items():
-            state = None if known.operation is None else session.view.operations.get(known.operation)
-            if known.outcome is None and state not in ("dispatched", "unknown"):
-                await stop_call(self._desk, Proposal(call, known.tool, "{}", UNTRUSTED), scene, "cancelled")
+        principal = session.view.principal or Principal("remit")
+        scene = session.scene(self._desk, principal, agent=self._agent, budget=self._budget, named=True)
+        for call, known in list(session.view.calls.items()):
+            async with session.alone(call):
+                await self._stop(session, call, known, scene)
         unsure = tuple(one for one, state in session.view.operations.items() if state in ("dispatched", "unknown"))
-        ended = RunEnded(how="closed", reason="closed", open_operations=unsure)
+        ended = RunEnded(how=how, reason=how, open_operations=unsure)
         await session.journal.commit(ended, status="ended", release=True)
+
+    async def _stop(self, session: Session, call: CallId, known: HostCall, scene: Scene) -> None:
+        """Answer a call of a run that ends: what was dispatched is asked about, all else does not start."""
+        if known.outcome is not None:
+            return
+        proposal = Proposal(call, known.tool, known.arguments or "{}", known.label, again=True)
+        if known.operation is not None and session.view.operations.get(known.operation) in _DISPATCHED:
+            await recover_call(self._desk, proposal, known.operation, scene)
+        else:
+            await stop_call(self._desk, proposal, scene, "cancelled")
 
 
 def _unmoved(session: Session, row: RunRow | None) -> bool:

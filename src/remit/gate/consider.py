@@ -19,8 +19,8 @@ from remit.gate.lookup import Follow, Join, doubts, lookup
 from remit.gate.note import end
 from remit.gate.resolve import resolve
 from remit.gate.scene import Plan, Proposal, Scene
+from remit.gate.tell import label_of
 from remit.gate.validate import validate
-from remit.label import result_label
 from remit.types.ident import OperationId
 from remit.types.outcome import Succeeded
 
@@ -50,14 +50,14 @@ async def consider(desk: Desk, proposal: Proposal, scene: Scene) -> Plan | None:
 async def _may_be_asked_for(draft: Draft) -> Stop | None:
     """Steps 1 to 4, and the budgets of calls, which count every proposal."""
     scene, proposal = draft.scene, draft.proposal
+    wrong = _read(draft)
     if scene.cancelled.is_set():
         return Stop("stop", not_run("cancelled"))
-    wrong = _read(draft)
     if not proposal.again:
         digest = None if draft.arguments is None else draft.arguments.digest
         over = scene.admit(proposal.name, digest)
         if over is not None:
-            return Stop("budget", over)
+            return Stop("budget", refuse(over))
     if wrong is not None or draft.resolved.effect.kind == "ask":
         return wrong
     return await authorize_draft(draft)
@@ -69,7 +69,7 @@ def _read(draft: Draft) -> Stop | None:
     if isinstance(tool, Stop):
         return tool
     draft.tool = tool
-    arguments = validate(tool, draft.proposal)
+    arguments = validate(tool, draft.proposal, draft.desk.redaction)
     if isinstance(arguments, Stop):
         return arguments if draft.proposal.cut else bind(tool, draft.proposal) or arguments
     draft.arguments = arguments
@@ -82,7 +82,7 @@ async def _in_the_way(draft: Draft) -> Stop | Join | Follow | None:
         return await lookup(draft)
     if draft.wanted is None:
         return None
-    rows = await draft.desk.ledger.approvals(run=draft.scene.run, state=("denied",), limit=100_000)
+    rows = await draft.desk.ledger.approvals(run=draft.scene.run, state=("denied",), limit=None)
     same = (draft.resolved.name, draft.valid.digest)
     if any((row.tool, row.arguments_digest) == same for row in rows):
         return Stop("lookup", refuse("denied"))
@@ -103,7 +103,7 @@ async def add_doubts(draft: Draft) -> None:
     """While an operation of the tool is unknown in this scope, a person must see it before the next one starts."""
     if draft.resolved.effect.kind != "write":
         return
-    reasons = await doubts(draft)
+    reasons = await doubts(draft.desk, draft.scene, draft.resolved)
     if reasons:
         wanted = draft.wanted or default_wanted(draft.resolved, ())
         draft.wanted = Wanted(wanted.scope, wanted.expires_s, wanted.two_person, (*wanted.reasons, *reasons))
@@ -150,14 +150,12 @@ def settle(draft: Draft, stop: Stop) -> None:
     outcome = stop.outcome
     code = outcome.code if not isinstance(outcome, Succeeded) else "repeat"
     draft.scene.journal.note(draft.considered("settled", stop.step, code, operation=stop.operation))
-    label = stop.label
-    if isinstance(outcome, Succeeded) and outcome.available and draft.tool is not None:
-        label = result_label(draft.tool.label, draft.proposal.label)
+    proposal, subject = draft.proposal, draft.scene.principal.subject
     end(
         draft.scene,
         draft.proposal,
         outcome,
-        label=label,
+        label=label_of(draft.desk, proposal.name, outcome, proposal.label, subject=subject),
         operation=stop.operation,
         started_s=ambient.monotonic_s(),
         detail=stop.detail,

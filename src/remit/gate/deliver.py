@@ -10,19 +10,21 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from remit.canonical import decode, to_plain
 from remit.errors import Conflict
 from remit.gate.attempt import after
-from remit.gate.code import fail, not_run
+from remit.gate.code import fail
 from remit.gate.desk import Desk
 from remit.gate.elsewhere import notices
 from remit.gate.note import Moved, moved
 from remit.gate.result import shorten
 from remit.gate.scene import Scene
-from remit.gate.stop import close_awaiting
+from remit.gate.stop import close_withdrawn
+from remit.types.change import Change, PassEvidence
 from remit.types.codec import encode_outcome
+from remit.types.delivery import Delivered, LateReport, OwnerGone, Settlement, Withdrawal
 from remit.types.event import Contradicted, Event, Settled
 from remit.types.ident import Json, OperationId
-from remit.types.ledger import Change, Delivered, LateReport, OwnerGone, PassEvidence, Settlement, Withdrawal
 from remit.types.operation import Operation
 from remit.types.outcome import Failed, Outcome, Succeeded
 
@@ -103,11 +105,13 @@ async def _settlement(desk: Desk, row: Operation, said: Settlement) -> _Entry:
     if row.state != "unknown":
         against = row.state == ("failed" if said.happened else "succeeded")
         word = "happened" if said.happened else "did not happen"
-        entry.keep(row, json.dumps({"by": said.by, "said": word, "reason": said.reason}), contradicts=against)
+        entry.keep(
+            row, json.dumps({"by": said.by, "said": word, "reason": desk.redaction.text(said.reason)}), contradicts=against
+        )
         return entry
     outcome, blobs = _settled_outcome(desk, row, said)
     entry.take(row, moved(row, "settled_yes" if said.happened else "settled_no", outcome=outcome, by=said.by), *blobs)
-    entry.events.append(Settled(operation=row.id, happened=said.happened, by=said.by, reason=said.reason))
+    entry.events.append(Settled(operation=row.id, happened=said.happened, by=said.by, reason=desk.redaction.text(said.reason)))
     entry.changes += await notices(desk, row, outcome)
     return entry
 
@@ -115,7 +119,7 @@ async def _settlement(desk: Desk, row: Operation, said: Settlement) -> _Entry:
 def _settled_outcome(desk: Desk, row: Operation, said: Settlement) -> tuple[Outcome, tuple[Change, ...]]:
     if not said.happened:
         return fail("settled_no", operation=row.id), ()
-    value: Json = None if said.result is None else json.loads(said.result)
+    value: Json = None if said.result is None else to_plain(decode(said.result))
     tool = desk.tools.get(row.tool)
     whole = Succeeded(value=desk.redaction.value(value), operation=row.id, available=said.result is not None)
     shaped = shorten(whole, _LONGEST if tool is None else tool.max_result_chars)
@@ -169,7 +173,7 @@ async def _succeeded_late(desk: Desk, entry: _Entry, row: Operation, outcome: Su
 
 async def _late_no_effect(desk: Desk, entry: _Entry, row: Operation, report: LateReport, evidence: str) -> None:
     match row.state:
-        case "unknown" if report.attempt == row.attempt:
+        case "unknown" if report.attempt == row.attempt and _alone(row):
             entry.take(row, moved(row, "late_no_effect", outcome=report.outcome, by="late", evidence=evidence))
             entry.changes += await notices(desk, row, report.outcome)
         case "succeeded":
@@ -179,6 +183,11 @@ async def _late_no_effect(desk: Desk, entry: _Entry, row: Operation, report: Lat
             entry.take(row, moved(row, "late_no_effect", evidence=evidence))
         case _:
             entry.keep(row, evidence)
+
+
+def _alone(row: Operation) -> bool:
+    """Whether no earlier attempt can have had an effect: after a reconciler's no, but not where it was sent again."""
+    return row.attempt == 1 or row.recovery != "idempotent"
 
 
 # whoever found the owner dead, and the requester
@@ -193,9 +202,5 @@ async def _gone(desk: Desk, row: Operation, gone: OwnerGone) -> _Entry:
 
 
 async def _withdraw(desk: Desk, delivered: Delivered, scene: Scene, said: Withdrawal) -> None:
-    await scene.journal.flush()
-    row = await desk.ledger.operation(said.operation)
-    if row is None or row.run != scene.run or row.state != "awaiting_approval":
+    if not await close_withdrawn(desk, said.operation, scene, by=said.by, taken=(delivered.id,)):
         scene.journal.note(taken=(delivered.id,))
-        return
-    close_awaiting(scene, row, "withdrawn", not_run("withdrawn", operation=row.id), by=said.by, taken=(delivered.id,))

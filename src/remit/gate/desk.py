@@ -6,7 +6,7 @@ Knows no run. Invariant: one for each gate, and nothing in it is about a single 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -14,12 +14,15 @@ from remit.gate.redact import Redaction
 from remit.gate.slot import Rates, Slots
 from remit.policy import Policy
 from remit.tool import Catalogue
-from remit.types.ident import OperationId
+from remit.types.ident import CallId, OperationId, RunId
 from remit.types.ledger import Ledger
 
-__all__ = ["Desk"]
+__all__ = ["Desk", "Progress"]
 
 T = TypeVar("T")
+
+Progress = Callable[[RunId, CallId, float, str], None]
+"""Run, call, fraction from 0 to 1, and the handler's own words."""
 
 
 @dataclass(slots=True)
@@ -28,6 +31,7 @@ class Desk:
 
     Args:
         policy_version: digest of the policies, shown on approvals.
+        progress: told how far a handler says that it is.
         running: (operation, attempt) of handlers that run here now, those included that nobody waits for.
         recovering: operations that a task of this process is recovering now.
     """
@@ -40,6 +44,7 @@ class Desk:
     redaction: Redaction
     slots: Slots
     rates: Rates
+    progress: Progress | None = None
     running: set[tuple[OperationId, int]] = field(default_factory=set[tuple[OperationId, int]])
     recovering: set[OperationId] = field(default_factory=set[OperationId])
     background: set[asyncio.Future[object]] = field(default_factory=set["asyncio.Future[object]"])

@@ -5,16 +5,16 @@ Knows no step. Invariant: what is recorded of a call is read from its draft, whi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from remit.gate.desk import Desk
+from remit.gate.result import describe
 from remit.gate.scene import Proposal, Scene
 from remit.tool import Arguments, Tool
+from remit.types.change import OpenOperation
 from remit.types.event import CallConsidered
 from remit.types.ident import ApprovalId, CallId, Digest, OperationId
-from remit.types.label import TRUSTED, Label
-from remit.types.ledger import OpenOperation
 from remit.types.operation import Operation, OperationState
 from remit.types.outcome import Outcome
 
@@ -27,7 +27,6 @@ class Stop:
 
     step: str
     outcome: Outcome
-    label: Label = TRUSTED
     operation: OperationId | None = None
     detail: str | None = None
 
@@ -51,6 +50,7 @@ class Draft:
         author: the approver who wrote the arguments, if one did.
         shown: those arguments as the model is told them.
         beside: what else a person should know if one is asked.
+        errors: what functions of the application raised on the way, as the operator reads it.
     """
 
     desk: Desk
@@ -64,6 +64,16 @@ class Draft:
     author: str | None = None
     shown: str | None = None
     beside: tuple[str, ...] = ()
+    errors: list[str] = field(default_factory=list[str])
+
+    def erred(self, error: BaseException) -> None:
+        """Keep for the operator what the application's own function raised; what follows from it is decided elsewhere."""
+        self.errors.append(describe(self.desk.redaction, error))
+
+    @property
+    def detail(self) -> str | None:
+        """The errors in one text."""
+        return "; ".join(self.errors) or None
 
     @property
     def resolved(self) -> Tool:
@@ -89,6 +99,7 @@ class Draft:
     ) -> CallConsidered:
         """The event that says what the gate made of it."""
         tool, arguments = self.tool, self.arguments
+        resources = None if tool is None or arguments is None else tool.touches(arguments, on_error=self.erred)
         business = tool is not None and tool.effect.kind == "write" and tool.operation_scope == "key"
         return CallConsidered(
             call=self.proposal.call,
@@ -102,12 +113,13 @@ class Draft:
             code=code,
             label=self.proposal.label,
             coercions=() if arguments is None else arguments.coercions,
-            resources=None if tool is None or arguments is None else tool.touches(arguments),
+            resources=resources,
             key=self.key if business else None,
             operation=operation,
             approval=approval,
             joined=joined,
             author=self.author,
+            detail=self.detail,
         )
 
     def row(self, operation: OperationId, state: OperationState, now_ms: int, *, approval: ApprovalId | None) -> OpenOperation:

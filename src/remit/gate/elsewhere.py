@@ -15,9 +15,10 @@ from remit.gate.note import moved
 from remit.gate.recover import Case, recover
 from remit.gate.scene import Scene
 from remit.ledger.journal import Journal
+from remit.types.change import Change, Notify
+from remit.types.delivery import LateReport
 from remit.types.event import CallEnded, Recorded
 from remit.types.ident import CallId, RunId
-from remit.types.ledger import Change, LateReport, Notify
 from remit.types.operation import Operation
 from remit.types.outcome import Failed, Outcome, Succeeded
 from remit.types.principal import Principal

@@ -7,9 +7,11 @@ plan ends with exactly one answer, or with a new request to a person.
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum
+from typing import Literal
 
 from remit import ambient
-from remit.errors import BudgetExceeded, KeyTaken
+from remit.errors import BudgetExceeded, Conflict, KeyTaken
 from remit.gate.attempt import Tried, after, context_for, no_effect, try_once
 from remit.gate.authorize import authorize
 from remit.gate.code import fail, not_run, refuse
@@ -18,20 +20,22 @@ from remit.gate.desk import Desk
 from remit.gate.draft import Draft, Stop
 from remit.gate.follow import follow
 from remit.gate.handler import Ending, attempt
+from remit.gate.lookup import doubts
 from remit.gate.note import Moved, end, moved
+from remit.gate.reconsider import reconsider
 from remit.gate.recover import Case, recover
 from remit.gate.result import describe, shape
 from remit.gate.scene import Plan, Scene
 from remit.gate.stop import withdraw
-from remit.gate.tell import told
-from remit.label import result_label
+from remit.gate.tell import label_of, told
 from remit.tool import Arguments, NoEffect
+from remit.trace import log_traceback
+from remit.types.change import Change, ConsumeApproval, VoidApproval
 from remit.types.event import OperationMoved
 from remit.types.ident import OperationId
-from remit.types.label import TRUSTED, Label
-from remit.types.ledger import Change, ConsumeApproval, VoidApproval
+from remit.types.label import Label
 from remit.types.operation import Operation
-from remit.types.outcome import Failed, NotRun, Outcome, Refused, Succeeded, Unknown
+from remit.types.outcome import NotRun, Outcome, Refused, Succeeded, Unknown
 
 __all__ = ["execute", "finish"]
 
@@ -69,10 +73,12 @@ async def _read(desk: Desk, plan: Plan, scene: Scene, started_s: float) -> None:
             end(scene, plan.proposal, not_run("cancelled"), started_s=started_s)
             return
         ending = await attempt(tool, plan.arguments, context_for(desk, scene, plan.call, tool))
+    if ending.error is not None:
+        log_traceback(ending.error, mask=desk.redaction.text, run=scene.run, call=plan.call, tool=tool.name)
     outcome, changes, detail = _read_outcome(desk, plan, ending)
     if plan.approval is not None:
         changes = (*changes, ConsumeApproval(plan.approval.id))
-    label = label_of(plan, outcome)
+    label = _label(desk, plan, scene, outcome)
     end(scene, plan.proposal, told(plan, outcome), label=label, started_s=started_s, detail=detail, changes=changes)
 
 
@@ -98,10 +104,10 @@ async def _write(desk: Desk, plan: Plan, scene: Scene, started_s: float) -> None
         if holder is not None:
             stop = await follow(desk, plan, scene, holder)
             if stop is not None:
-                _stopped(plan, scene, stop, await _awaiting(desk, plan), started_s=started_s)
+                await _stopped(desk, plan, scene, stop, started_s=started_s)
                 return
             if plan.follow is not None:
-                again = await consider(desk, replace(plan.proposal, again=True), scene)
+                again = await _once_more(desk, plan, scene)
                 if again is None:
                     return
                 plan = again
@@ -110,19 +116,48 @@ async def _write(desk: Desk, plan: Plan, scene: Scene, started_s: float) -> None
                 continue
         tried = await _dispatch_and_try(desk, plan, scene)
         if isinstance(tried, Stop):
-            _stopped(plan, scene, tried, await _awaiting(desk, plan), started_s=started_s)
+            await _stopped(desk, plan, scene, tried, started_s=started_s)
             return
         if isinstance(tried, Tried):
             await finish(desk, plan, scene, tried, started_s=started_s)
             return
-        holder = tried
+        if tried is _Not.ANSWERED:
+            return
+        if tried is _Not.DOUBTED:
+            again = await _once_more(desk, plan, scene)
+            if again is None:
+                return
+            plan, holder = again, again.follow
+        else:
+            holder = tried
 
 
-async def _dispatch_and_try(desk: Desk, plan: Plan, scene: Scene) -> Tried | Stop | OperationId:
+class _Not(Enum):
+    """Why a plan was not dispatched: its operation was withdrawn, and the call has that answer; or the tool was put in
+    doubt since the plan was made."""
+
+    ANSWERED = "answered"
+    DOUBTED = "doubted"
+
+
+async def _once_more(desk: Desk, plan: Plan, scene: Scene) -> Plan | None:
+    """The steps again, because something has changed since the plan was made."""
+    proposal = replace(plan.proposal, again=True)
+    if plan.approval is None:
+        return await consider(desk, proposal, scene)
+    return await reconsider(desk, proposal, plan.approval, scene)
+
+
+async def _dispatch_and_try(
+    desk: Desk, plan: Plan, scene: Scene
+) -> Tried | Stop | OperationId | Literal[_Not.ANSWERED, _Not.DOUBTED]:
     """One dispatch and its attempt; the holder's id if the key was taken, a stop if something else forbids it."""
     async with desk.slots.taken(plan.tool.concurrency, read=False):
         if scene.cancelled.is_set():
             return Stop("stop", not_run("cancelled"))
+        seen = () if plan.approval is None else plan.approval.reasons
+        if not set(await doubts(desk, scene, plan.tool)) <= set(seen):
+            return _Not.DOUBTED
         try:
             operation = await _dispatch(desk, plan, scene)
         except KeyTaken as taken:
@@ -130,16 +165,20 @@ async def _dispatch_and_try(desk: Desk, plan: Plan, scene: Scene) -> Tried | Sto
         except BudgetExceeded as over:
             code = over.code if over.code in ("budget.calls", "budget.approvals") else "budget.calls"
             return Stop("budget", refuse(code))
+        if operation is None:
+            return _Not.ANSWERED
         return await try_once(desk, scene, operation, plan.tool, clean=True)
 
 
-async def _dispatch(desk: Desk, plan: Plan, scene: Scene) -> Operation:
-    """Make it durable that the handler is about to start."""
+async def _dispatch(desk: Desk, plan: Plan, scene: Scene) -> Operation | None:
+    """Make it durable that the handler is about to start; None if its operation does not wait any more."""
     ambient.reach("dispatch.before")
-    now_ms = ambient.now_ms()
+    now_ms = scene.journal.now_ms()
     approval = None if plan.approval is None else plan.approval.id
     consumed: tuple[Change, ...] = () if approval is None else (ConsumeApproval(approval),)
-    waiting = await _awaiting(desk, plan)
+    waiting = await _awaiting(desk, plan, scene)
+    if waiting is not None and waiting.state != "awaiting_approval":
+        return None
     if waiting is not None:
         step = moved(
             waiting,
@@ -156,7 +195,12 @@ async def _dispatch(desk: Desk, plan: Plan, scene: Scene) -> Operation:
         )
         change = draft.row(OperationId(ambient.new_id("op")), "dispatched", now_ms, approval=approval)
         operation, event = change.operation, _opened(change.operation)
-    await scene.journal.commit(event, changes=(change, *consumed, *scene.spend(plan.tool.name)))
+    try:
+        await scene.journal.commit(event, changes=(change, *consumed, *scene.spend(plan.tool.name)))
+    except Conflict as conflict:
+        if waiting is None or conflict.code != "operation.moved":
+            raise
+        return None
     ambient.reach("dispatch.after")
     return operation
 
@@ -176,8 +220,9 @@ def _opened(operation: Operation) -> OperationMoved:
     )
 
 
-async def _awaiting(desk: Desk, plan: Plan) -> Operation | None:
-    return None if plan.operation is None else await desk.ledger.operation(plan.operation)
+async def _awaiting(desk: Desk, plan: Plan, scene: Scene) -> Operation | None:
+    name = plan.operation
+    return None if name is None else await scene.journal.current(lambda: desk.ledger.operation(name))
 
 
 async def finish(desk: Desk, plan: Plan, scene: Scene, tried: Tried, *, started_s: float) -> None:
@@ -190,7 +235,7 @@ async def finish(desk: Desk, plan: Plan, scene: Scene, tried: Tried, *, started_
         scene,
         plan.proposal,
         told(plan, tried.outcome),
-        label=label_of(plan, tried.outcome),
+        label=_label(desk, plan, scene, tried.outcome),
         wrote=True,
         operation=tried.operation.id,
         started_s=started_s,
@@ -200,17 +245,20 @@ async def finish(desk: Desk, plan: Plan, scene: Scene, tried: Tried, *, started_
 
 async def _allows(desk: Desk, plan: Plan, scene: Scene, operation: Operation) -> bool:
     """Whether the call may be dispatched once more: a later attempt keeps the approval that the first one had."""
-    arguments = Arguments.restore(operation.arguments)
+    arguments = Arguments(operation.arguments)
     found = await authorize(desk, scene, plan.tool, arguments, call=plan.call, label=plan.proposal.label)
     return not isinstance(found, Stop) and (found is None or operation.approval is not None)
 
 
-def _stopped(plan: Plan, scene: Scene, stop: Stop, waiting: Operation | None, *, started_s: float) -> None:
+async def _stopped(desk: Desk, plan: Plan, scene: Scene, stop: Stop, *, started_s: float) -> None:
     """Nothing ran for this call; an approved operation is closed with its approval not consumed."""
     outcome = stop.outcome
     before: tuple[Moved, ...] = ()
     changes: tuple[Change, ...] = ()
-    if waiting is not None and waiting.state == "awaiting_approval":
+    waiting = await _awaiting(desk, plan, scene)
+    if waiting is not None:
+        if waiting.state != "awaiting_approval":
+            return  # it was withdrawn meanwhile, and the call has that answer
         before = (_closed(waiting, outcome),)
     if plan.approval is not None:
         changes = (VoidApproval(plan.approval.id),)
@@ -218,7 +266,7 @@ def _stopped(plan: Plan, scene: Scene, stop: Stop, waiting: Operation | None, *,
         scene,
         plan.proposal,
         outcome,
-        label=label_of(plan, outcome),
+        label=_label(desk, plan, scene, outcome),
         operation=stop.operation or plan.operation,
         started_s=started_s,
         before=before,
@@ -226,10 +274,8 @@ def _stopped(plan: Plan, scene: Scene, stop: Stop, waiting: Operation | None, *,
     )
 
 
-def label_of(plan: Plan, outcome: Outcome) -> Label:
-    """What a result says carries the tool's label and its arguments'; the gate's own sentences are trusted."""
-    foreign = isinstance(outcome, Succeeded) or (isinstance(outcome, Failed) and outcome.code == "no_effect")
-    return result_label(plan.tool.label, plan.proposal.label) if foreign else TRUSTED
+def _label(desk: Desk, plan: Plan, scene: Scene, outcome: Outcome) -> Label:
+    return label_of(desk, plan.tool.name, outcome, plan.proposal.label, subject=scene.principal.subject)
 
 
 def _closed(waiting: Operation, outcome: Outcome) -> Moved:

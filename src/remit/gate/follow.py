@@ -12,10 +12,10 @@ from remit.gate.draft import Stop
 from remit.gate.elsewhere import recover_elsewhere
 from remit.gate.lookup import conflict, repeat_of
 from remit.gate.patience import Patience
-from remit.gate.recover import Case, recover
+from remit.gate.recover import Case, give_up, recover
 from remit.gate.scene import Plan, Scene
+from remit.types.delivery import OwnerGone
 from remit.types.ident import OperationId
-from remit.types.ledger import OwnerGone
 from remit.types.operation import HOLDING, Operation
 
 __all__ = ["follow"]
@@ -56,7 +56,10 @@ async def _recovered(desk: Desk, row: Operation, scene: Scene) -> bool:
         if row.owner is not None and await desk.ledger.alive(row.owner):
             return False
         if row.run == scene.run:
-            return False
+            if row.id in desk.recovering:
+                return False
+            await give_up(scene, row)
+            return True
         await desk.ledger.post(row.run, OwnerGone(operation=row.id, attempt=row.attempt))
     if row.run != scene.run:
         return await recover_elsewhere(desk, row, like=scene, waits=True)

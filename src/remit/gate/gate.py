@@ -9,25 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from remit.errors import InputError
 from remit.gate.call import Sessions
 from remit.gate.consider import consider
 from remit.gate.deliver import deliver
-from remit.gate.desk import Desk
+from remit.gate.desk import Desk, Progress
 from remit.gate.elsewhere import recover_elsewhere
 from remit.gate.execute import execute
-from remit.gate.reconsider import reconsider
+from remit.gate.reconsider import reconsider, void_changed
 from remit.gate.redact import Redaction
+from remit.gate.result import describe
 from remit.gate.resume import consider_again, recover_call
 from remit.gate.scene import Plan, Proposal, Scene
 from remit.gate.slot import Rates, Slots
 from remit.gate.stop import stop_call
+from remit.gate.tell import label_of
 from remit.policy import Policy, digest_of
 from remit.tool import Catalogue
 from remit.types.approval import Approval
 from remit.types.budget import Budget
+from remit.types.delivery import Delivered
+from remit.types.given import given_id, given_text
 from remit.types.ident import CallId, Digest, Json, OperationId, RunId
 from remit.types.label import UNTRUSTED, Label
-from remit.types.ledger import Delivered, Ledger
+from remit.types.ledger import Ledger
 from remit.types.operation import Operation
 from remit.types.outcome import Awaiting, Outcome
 from remit.types.principal import Principal
@@ -46,6 +51,7 @@ class Gate:
         secrets: strings that no result, error or record may hold; at least four characters each.
         read_limit: how many reads may run at once.
         agent, agent_digest, budget: of the runs that `call` makes.
+        progress: told what handlers say of how far they are.
     """
 
     def __init__(
@@ -60,6 +66,7 @@ class Gate:
         agent: str = "host",
         agent_digest: Digest | None = None,
         budget: Budget | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self._desk = Desk(
             tools=tools,
@@ -70,6 +77,7 @@ class Gate:
             redaction=Redaction(secrets),
             slots=Slots(read_limit),
             rates=Rates(),
+            progress=progress,
         )
         self._sessions = Sessions(self._desk, agent=agent, agent_digest=agent_digest, budget=budget or Budget())
 
@@ -77,6 +85,10 @@ class Gate:
     def tools(self) -> Catalogue:
         """What may be asked for."""
         return self._desk.tools
+
+    def describe(self, error: BaseException) -> str:
+        """What the application's own code raised, as the operator reads it: class and text, without declared secrets."""
+        return describe(self._desk.redaction, error)
 
     async def consider(self, proposal: Proposal, scene: Scene) -> Plan | None:
         """Put a proposal through steps 1 to 6; one at a time, in the model's order.
@@ -99,6 +111,17 @@ class Gate:
             A plan if the call may start now, else None.
         """
         return await reconsider(self._desk, proposal, approval, scene)
+
+    async def void_changed(self, scene: Scene) -> None:
+        """After a run is taken up: what people were asked about tools that have changed since is void.
+
+        Commits an `ApprovalDecided` for each; `reconsider` then has the call pass every step again.
+        """
+        await void_changed(self._desk, scene)
+
+    def redact(self, text: str) -> str:
+        """What a person said, without declared secrets."""
+        return self._desk.redaction.text(text)
 
     async def execute(self, plan: Plan, scene: Scene) -> None:
         """Steps 7 and 8: dispatch, handler, outcome, and recovery if the outcome is in doubt.
@@ -124,6 +147,15 @@ class Gate:
     async def deliver(self, delivered: Delivered, scene: Scene) -> None:
         """Journal a settlement, late report, dead owner or withdrawal, move its operation, and wake who waits."""
         await deliver(self._desk, delivered, scene)
+
+    def label_of(self, tool: str, outcome: Outcome, context: Label, *, subject: str) -> Label:
+        """What an answer does to the context of the run that reads it.
+
+        Args:
+            context: in which the call was proposed.
+            subject: the run's principal.
+        """
+        return label_of(self._desk, tool, outcome, context, subject=subject)
 
     async def cancel(self, proposal: Proposal, scene: Scene) -> None:
         """Answer a call that has not started, of a run that is being cancelled: `NotRun(cancelled)`."""
@@ -155,10 +187,15 @@ class Gate:
             label: what the host says of the context in which the call was proposed.
 
         Raises:
+            InputError: something passed cannot be used; the message names it and the mend.
             Conflict: the run is another principal's or agent's (`run.foreign`), or closed (`run.closed`).
             RunOwned: another live process has it, and this call is not in progress there.
             LedgerError: the outcome could not be made durable.
         """
+        given_id(run, "run= of gate.call", "give your loop's own id of this run")
+        if call is not None:
+            given_id(call, "call= of gate.call", "give your loop's stable id of this call, or leave it out")
+        _check(tool, principal, label)
         proposal = Proposal(CallId(f"host:{call or ''}"), tool, _text(arguments), label)
         return await self._sessions.call(proposal, principal=principal, run=RunId(run), named=call is not None)
 
@@ -174,4 +211,18 @@ class Gate:
 def _text(arguments: Mapping[str, Json] | str) -> str:
     import json
 
-    return arguments if isinstance(arguments, str) else json.dumps(dict(arguments), ensure_ascii=False)
+    if isinstance(arguments, str):
+        return arguments
+    try:
+        return json.dumps(dict(arguments), ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        message = "arguments of gate.call are JSON text, or a dict of plain JSON values"
+        raise InputError(message, code="input.arguments") from error
+
+
+def _check(tool: object, principal: object, label: object) -> None:
+    given_text(tool, "the tool's name")
+    if not isinstance(principal, Principal):
+        raise InputError("principal= of gate.call is the Principal whom you authenticated", code="principal.missing")
+    if not isinstance(label, Label):
+        raise InputError("label= of gate.call is TRUSTED, UNTRUSTED or a Label(...)", code="input.label")

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from remit.foreign import contained, origin
 from remit.gate.thread import Worker
 from remit.tool import Arguments, Context, NoEffect, Tool
 
@@ -48,10 +49,11 @@ async def attempt(
         gone: called when the handler no longer runs, before anybody is told.
     """
     try:
-        begin = tool.prepare(arguments, context)
+        with contained():
+            begin = tool.prepare(arguments, context)
     except Exception as error:  # typed arguments are built by the application's own classes
         gone()
-        return Ending("not_started", error=error)
+        return Ending("not_started", error=origin(error))
     if tool.is_async:
         return await _task(cast("Callable[[], Awaitable[object]]", begin), tool.timeout_s, late, gone)
     return await _thread(begin, tool, late, gone)
@@ -82,11 +84,12 @@ async def _task(
 
 async def _awaited(begin: Callable[[], Awaitable[object]]) -> Ending:
     try:
-        return Ending("returned", await begin())
+        with contained(awaiting=True):
+            return Ending("returned", await begin())
     except NoEffect as error:
         return Ending("no_effect", error=error)
-    except Exception as error:  # the handler is foreign code
-        return Ending("raised", error=error)
+    except Exception as error:  # the handler is foreign code: not even SystemExit may take the process with it
+        return Ending("raised", error=origin(error))
 
 
 def _ending(task: asyncio.Task[Ending]) -> Ending:

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import cast
 
+from remit.foreign import ForeignError, contained
 from remit.gate.thread import Worker
 
 __all__ = ["inquire"]
@@ -23,10 +24,11 @@ async def inquire(function: Callable[..., object], *given: object, timeout_s: fl
         Exception: whatever it raises.
     """
     async with asyncio.timeout(timeout_s):
-        if inspect.iscoroutinefunction(function):
-            return await cast("Awaitable[object]", function(*given))
-        answer = await _threaded(function, given)
-        return await cast("Awaitable[object]", answer) if inspect.isawaitable(answer) else answer
+        with contained(awaiting=True):
+            if inspect.iscoroutinefunction(function):
+                return await cast("Awaitable[object]", function(*given))
+            answer = await _threaded(function, given)
+            return await cast("Awaitable[object]", answer) if inspect.isawaitable(answer) else answer
 
 
 async def _threaded(function: Callable[..., object], given: tuple[object, ...]) -> object:
@@ -46,5 +48,5 @@ async def _threaded(function: Callable[..., object], given: tuple[object, ...]) 
         worker.abandon()
         raise
     if error is not None:
-        raise error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+        raise error if isinstance(error, Exception) else ForeignError(error)
     return answer

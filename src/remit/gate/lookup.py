@@ -11,16 +11,17 @@ from dataclasses import dataclass, replace
 from remit.canonical import decode, encode
 from remit.errors import InputError
 from remit.gate.code import refuse, unknown
+from remit.gate.desk import Desk
 from remit.gate.draft import Draft, Stop
 from remit.gate.scene import Scene
+from remit.tool import Tool
 from remit.types.codec import decode_outcome
+from remit.types.event import OperationMoved
 from remit.types.ident import Json, OperationId
-from remit.types.operation import Operation
+from remit.types.operation import Operation, OperationState
 from remit.types.outcome import Failed, FieldError, NotRun, Outcome, Refused, Succeeded, Unknown
 
 __all__ = ["Follow", "Join", "answer_of", "conflict", "doubts", "lookup", "repeat_of"]
-
-_ALL = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,12 @@ async def lookup(draft: Draft) -> Stop | Join | Follow | None:
             conversation=scene.conversation,
             call=proposal.call,
         )
-    except InputError:
-        return Stop("lookup", refuse("key.empty"))
-    holder = await draft.desk.ledger.held(draft.key)
+    except InputError as error:
+        if error.__cause__ is not None:
+            draft.erred(error.__cause__)
+        return Stop("lookup", refuse("key.empty"), detail=draft.detail)
+    key = draft.key
+    holder = await scene.journal.current(lambda: draft.desk.ledger.held(key))
     if holder is not None:
         return _held(draft, holder)
     if proposal.joined is not None:
@@ -72,10 +76,10 @@ def _held(draft: Draft, holder: Operation) -> Stop | Follow:
 
 
 async def _in_this_run(draft: Draft) -> Stop | Join | None:
-    """A pending operation to share, or a no that was said here already."""
-    rows = await draft.desk.ledger.operations(
-        run=draft.scene.run, tool=draft.resolved.name, state=("awaiting_approval", "closed"), limit=_ALL
-    )
+    """A pending operation to share, a no that was said here already, or a failure that is not to be repeated so soon."""
+    scene, name = draft.scene, draft.resolved.name
+    states: tuple[OperationState, ...] = ("awaiting_approval", "closed", "failed")
+    rows = await scene.journal.current(lambda: draft.desk.ledger.operations(run=scene.run, tool=name, state=states, limit=None))
     same = [row for row in rows if row.arguments_digest == draft.valid.digest]
     for row in same:
         if row.state == "awaiting_approval" and row.key == draft.key and row.call != draft.proposal.call:
@@ -87,28 +91,39 @@ async def _in_this_run(draft: Draft) -> Stop | Join | None:
     )
     if any(row.closed == "denied" for row in same):
         return Stop("lookup", refuse("denied"))
-    return None
+    left_s = max((_wait_s(row, scene) for row in rows if row.state == "failed" and row.key == draft.key), default=0.0)
+    return Stop("lookup", refuse("retry.early", retry_after_s=left_s)) if left_s > 0 else None
+
+
+def _wait_s(row: Operation, scene: Scene) -> float:
+    """How long the failed operation's handler still wants to be left alone."""
+    outcome = None if row.outcome is None else decode_outcome(row.outcome)
+    if not isinstance(outcome, Failed) or outcome.retry != "after" or outcome.retry_after_s is None:
+        return 0.0
+    return row.updated_ms / 1000 + outcome.retry_after_s - scene.journal.now_ms() / 1000
 
 
 async def _like_holder(draft: Draft) -> Stop | None:
     """The answer of the call whose pending operation this one shared."""
-    rows = await draft.desk.ledger.operations(run=draft.scene.run, call=draft.proposal.joined, limit=_ALL)
+    run, call = draft.scene.run, draft.proposal.joined
+    rows = await draft.scene.journal.current(lambda: draft.desk.ledger.operations(run=run, call=call, limit=None))
     row = rows[-1] if rows else None
     if row is None or row.state not in ("failed", "closed") or row.outcome is None:
         return None
     return Stop("lookup", decode_outcome(row.outcome), operation=row.id)
 
 
-async def doubts(draft: Draft) -> tuple[str, ...]:
+async def doubts(desk: Desk, scene: Scene, tool: Tool) -> tuple[str, ...]:
     """Reasons to ask a person: operations of this tool, in this scope, of which it is not known whether they happened.
 
     Without them a model would do the blind retry itself, under a new call id. Business keys need no such rule: their
     key is held.
     """
-    tool, scene = draft.resolved, draft.scene
     if tool.operation_scope == "key":
         return ()
-    rows = await draft.desk.ledger.operations(tool=tool.name, tenant=scene.principal.tenant, state=("unknown",), limit=_ALL)
+    if any(isinstance(event, OperationMoved) and event.state == "unknown" for event in scene.journal.noted):
+        await scene.journal.flush()
+    rows = await desk.ledger.operations(tool=tool.name, tenant=scene.principal.tenant, state=("unknown",), limit=None)
     return tuple(
         f"an earlier call of {tool.name} is unknown: it may have happened ({row.id})" for row in rows if _near(row, scene)
     )

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from remit import ambient
 from remit.gate.scene import Proposal, Scene
+from remit.types.change import Change, MoveOperation
 from remit.types.codec import encode_outcome
 from remit.types.event import CallEnded, OperationMoved
 from remit.types.ident import ApprovalId, CallId, OperationId, OwnerId
 from remit.types.label import TRUSTED, Label
-from remit.types.ledger import Change, MoveOperation
-from remit.types.operation import Move, Operation, move
+from remit.types.operation import Move, Operation, move, settler
 from remit.types.outcome import Outcome, Succeeded, Unknown
 
 __all__ = ["Moved", "end", "moved"]
@@ -73,7 +73,7 @@ def moved(
         not_after_ms=not_after_ms,
         approval=approval,
         outcome=None if outcome is None else encode_outcome(outcome),
-        settled_by=by if state in ("succeeded", "failed") else None,
+        settled_by=settler(on, by) if state in ("succeeded", "failed") else None,
         evidence=evidence,
     )
     return Moved(event, change)

@@ -21,10 +21,10 @@ from remit.gate.note import Moved, moved
 from remit.gate.result import describe, shape
 from remit.gate.scene import Scene
 from remit.tool import CANNOT_TELL, DID_NOT, Arguments, Happened, Tool
-from remit.types.ledger import Change
+from remit.types.change import Change
 from remit.types.operation import Operation
 
-__all__ = ["Case", "recover"]
+__all__ = ["Case", "give_up", "recover"]
 
 _BACKOFF_S = 0.2
 _LOOK_S = 1.0
@@ -57,6 +57,16 @@ async def recover(case: Case, operation: Operation, *, detail: str | None = None
     if tried.outcome is None:
         return Tried(tried.operation, unknown("unknown", operation=operation.id), tried.detail)
     return tried
+
+
+async def give_up(scene: Scene, operation: Operation) -> None:
+    """Dispatched in this run by an owner that is gone: it is in doubt, unless somebody has moved it meanwhile."""
+    step = moved(operation, "in_doubt", by="owner_gone", evidence="its owner is gone")
+    try:
+        await scene.journal.commit(step.event, changes=(step.change,))
+    except Conflict as conflict:
+        if conflict.code != "operation.moved":
+            raise
 
 
 async def _recover(case: Case, tried: Tried) -> Tried:
@@ -94,20 +104,20 @@ async def _send_again(case: Case, tried: Tried, tool: Tool) -> Tried | None:
     if case.waits and case.desk.runs_here(operation.id):
         await case.scene.journal.flush()
         settled = await _hold(case, operation, lambda: not case.desk.runs_here(operation.id))
-        if settled is not None or case.desk.runs_here(operation.id):
+        if settled is not None:
             return settled
-    if not _in_window(operation) or not await _may_dispatch(case, operation):
+    if not _in_window(case, operation) or not await _may_dispatch(case, operation):
         return None
     await ambient.sleep(_BACKOFF_S * 2 ** (operation.attempt - 1))
-    if not _in_window(operation):
+    if not _in_window(case, operation):
         return None
     return await _dispatch(case, tried, tool, clean=False)
 
 
-def _in_window(operation: Operation) -> bool:
+def _in_window(case: Case, operation: Operation) -> bool:
     """Whether the other side still remembers the operation's id."""
     first, window_s = operation.first_dispatched_ms, operation.window_s
-    return first is not None and window_s is not None and ambient.now_ms() <= first + window_s * 1000
+    return first is not None and window_s is not None and case.scene.journal.now_ms() <= first + window_s * 1000
 
 
 async def _dispatch(case: Case, tried: Tried, tool: Tool, *, clean: bool) -> Tried | None:
@@ -122,7 +132,7 @@ async def _dispatch(case: Case, tried: Tried, tool: Tool, *, clean: bool) -> Tri
             "resent",
             to_attempt=operation.attempt + 1,
             owner=desk.ledger.owner,
-            not_after_ms=ambient.now_ms() + round(tool.timeout_s * 1000),
+            not_after_ms=scene.journal.now_ms() + round(tool.timeout_s * 1000),
         )
         try:
             await scene.journal.commit(step.event, changes=(step.change,))
@@ -140,7 +150,7 @@ async def _ask(case: Case, tried: Tried, tool: Tool) -> Tried | None:
     operation = tried.operation
     await case.scene.journal.flush()
     while True:
-        late_enough = ambient.now_ms() >= _quiet_ms(operation)
+        late_enough = case.scene.journal.now_ms() >= _quiet_ms(operation)
         counts = late_enough and not case.desk.runs_here(operation.id)
         told, detail = await _inquire(case, operation, tool)
         tried = Tried(operation, None, detail or tried.detail)
@@ -153,7 +163,7 @@ async def _ask(case: Case, tried: Tried, tool: Tool) -> Tried | None:
             return await _did_not(case, tried, tool)
         if late_enough or not case.waits:
             return None
-        settled = await _hold(case, operation, lambda: ambient.now_ms() >= _quiet_ms(operation))
+        settled = await _hold(case, operation, lambda: case.scene.journal.now_ms() >= _quiet_ms(operation))
         if settled is not None:
             return settled
 
@@ -171,7 +181,7 @@ async def _inquire(case: Case, operation: Operation, tool: Tool) -> tuple[object
         case.desk, case.scene, operation.call, tool, operation=operation, principal=requester(case.scene, operation)
     )
     try:
-        told = await inquire(recovery.fn, Arguments.restore(operation.arguments), context, timeout_s=tool.timeout_s)
+        told = await inquire(recovery.fn, Arguments(operation.arguments), context, timeout_s=tool.timeout_s)
     except Exception as error:  # the reconciler is foreign code: what fails cannot tell
         return CANNOT_TELL, f"reconciler: {describe(case.desk.redaction, error)}"
     return told, None
@@ -207,7 +217,7 @@ async def _commit(case: Case, operation: Operation, step: Moved, changes: tuple[
 async def _hold(case: Case, operation: Operation, over: Callable[[], bool]) -> Tried | None:
     """Wait until `over`, at most until the operation is quiet; an end that is reported meanwhile is returned."""
     while not over():
-        left_s = (_quiet_ms(operation) - ambient.now_ms()) / 1000
+        left_s = (_quiet_ms(operation) - case.scene.journal.now_ms()) / 1000
         if left_s <= 0:
             return None
         await case.scene.woken.heard(min(_LOOK_S, left_s))

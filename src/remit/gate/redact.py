@@ -1,7 +1,8 @@
 """Step 8, redact: declared secrets leave a result before it is recorded or shown, and long results are shortened.
 
-Knows no store. Invariant: no string that was declared secret is in what this returns, whether in a
-value, a key, an error text or an attachment.
+Exact values only, because what is recorded and goes back to a model must not be changed by a guess; what looks
+like a secret is masked by `trace`, on the way out of the record. Knows no store. Invariant: no string that
+was declared secret is in what this returns, whether in a value, a key, an error text or an attachment.
 """
 
 from __future__ import annotations
@@ -9,40 +10,41 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from remit.errors import DefinitionError
 from remit.types.ident import Json
+from remit.types.outcome import FieldError
+from remit.types.secret import MASK, check_secrets
 
-__all__ = ["MARK", "Redaction"]
-
-MARK = "[secret]"
-_SHORTEST = 4
+__all__ = ["Redaction"]
 
 
 class Redaction:
     """Removes declared secret strings, exactly.
 
     Args:
-        secrets: at least four characters each.
+        secrets: at least four characters each, see `check_secrets`.
 
     Raises:
-        DefinitionError: one is shorter (`secret.short`): removing it would shred every text.
+        DefinitionError: one is shorter (`secret.short`).
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
         known = sorted(set(secrets), key=lambda one: (-len(one), one))
-        if any(len(one) < _SHORTEST for one in known):
-            raise DefinitionError(f"a secret must have at least {_SHORTEST} characters", code="secret.short")
+        check_secrets(known)
         self._known = known
         self._pattern = re.compile("|".join(map(re.escape, known))) if known else None
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
-        return text if self._pattern is None else self._pattern.sub(MARK, text)
+        return text if self._pattern is None else self._pattern.sub(MASK, text)
+
+    def fields(self, fields: Iterable[FieldError]) -> tuple[FieldError, ...]:
+        """What is wrong with arguments, without secrets."""
+        return tuple(FieldError(self.text(one.path), self.text(one.message)) for one in fields)
 
     def data(self, data: bytes) -> bytes:
         """Bytes without secrets, where they hold one as UTF-8."""
         for one in self._known:
-            data = data.replace(one.encode("utf-8", "surrogatepass"), MARK.encode())
+            data = data.replace(one.encode("utf-8", "surrogatepass"), MASK.encode())
         return data
 
     def value(self, value: Json) -> Json:
@@ -56,7 +58,7 @@ class Redaction:
         if isinstance(value, dict):
             return self._members(value)
         if isinstance(value, int | float) and not isinstance(value, bool) and self._pattern.search(repr(value)):
-            return MARK
+            return MASK
         return value
 
     def _members(self, value: dict[str, Json]) -> Json:

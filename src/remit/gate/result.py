@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
+from remit.foreign import contained, origin
 from remit.gate.redact import Redaction
 from remit.gate.render import text_of
 from remit.tool import Tool, to_result
+from remit.types.change import Change, KeepBlob
 from remit.types.ident import Digest, Json, OperationId
-from remit.types.ledger import Change, KeepBlob
 from remit.types.outcome import Attachment, Succeeded
 
 __all__ = ["Shaped", "describe", "shape", "shorten", "whole"]
@@ -30,15 +31,16 @@ class Shaped:
 
 def shape(redaction: Redaction, tool: Tool, value: object, *, operation: OperationId | None) -> Shaped:
     """The success that a returned value is: redacted, and shortened for the model where it is too long."""
-    found = whole(redaction, tool, value, operation=operation)
+    found = whole(redaction, value, operation=operation)
     short = shorten(found.outcome, tool.max_result_chars)
     return Shaped(short.outcome, (*found.changes, *short.changes), found.detail)
 
 
-def whole(redaction: Redaction, tool: Tool, value: object, *, operation: OperationId | None) -> Shaped:
+def whole(redaction: Redaction, value: object, *, operation: OperationId | None) -> Shaped:
     """The success that a returned value is: redacted, and as long as it is."""
     try:
-        plain, files = to_result(value, tool)
+        with contained():
+            plain, files = to_result(value)
         plain, attachments, blobs = _attach(redaction, redaction.value(plain), files)
         outcome = Succeeded(value=plain, attachments=attachments, operation=operation)
     except Exception as error:  # the value is the handler's, and its conversion runs the handler's classes
@@ -82,8 +84,10 @@ def _renamed(value: Json, was: str, now: str) -> Json:
 
 def describe(redaction: Redaction, error: BaseException) -> str:
     """An error as the operator reads it: its class and text, without declared secrets."""
+    error = origin(error)
     try:
-        said = str(error)
+        with contained():
+            said = str(error)
     except Exception:  # a foreign class
         said = ""
     text = f"{type(error).__module__}.{type(error).__qualname__}: {said}"

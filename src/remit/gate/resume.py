@@ -9,33 +9,34 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remit import ambient
-from remit.gate.attempt import Tried, note
+from remit.gate.attempt import Tried
 from remit.gate.consider import consider
 from remit.gate.desk import Desk
 from remit.gate.draft import Draft
 from remit.gate.execute import execute, finish
 from remit.gate.lookup import answer_of
-from remit.gate.note import end, moved
+from remit.gate.note import end
 from remit.gate.reconsider import reconsider
+from remit.gate.recover import give_up
 from remit.gate.scene import Plan, Proposal, Scene
-from remit.gate.tell import shown_of
-from remit.label import result_label
+from remit.gate.tell import label_of, shown_of
 from remit.tool import Arguments
 from remit.types.approval import Approval
 from remit.types.ident import OperationId
-from remit.types.label import UNTRUSTED
 from remit.types.operation import HOLDING, Operation
 
 __all__ = ["consider_again", "recover_call"]
 
-_ALL = 100_000
+_LOOK_S = 0.5
 
 
 async def consider_again(desk: Desk, proposal: Proposal, scene: Scene) -> Plan | None:
     """Steps 1 to 6 once more, for a call that a former owner considered: what a person was asked stands."""
     if proposal.joined is None:
-        asked = await desk.ledger.approvals(run=scene.run, state=("pending", "approved", "answered"), limit=_ALL)
-        mine = [row for row in asked if row.call == proposal.call]
+        standing = ("pending", "approved", "answered")
+        mine = await scene.journal.current(
+            lambda: desk.ledger.approvals(run=scene.run, call=proposal.call, state=standing, limit=None)
+        )
         if mine and mine[-1].state == "pending":
             return _still_waits(desk, proposal, scene, mine[-1])
         if mine:
@@ -44,7 +45,7 @@ async def consider_again(desk: Desk, proposal: Proposal, scene: Scene) -> Plan |
 
 
 def _still_waits(desk: Desk, proposal: Proposal, scene: Scene, row: Approval) -> None:
-    arguments = Arguments.restore(row.arguments)
+    arguments = Arguments(row.arguments)
     draft = Draft(desk, scene, proposal, desk.tools.get(proposal.name), arguments, author=row.author)
     code = "question.asked" if row.kind == "question" else "approval.needed"
     scene.journal.note(draft.considered("waiting", "approve", code, operation=row.operation, approval=row.id))
@@ -52,7 +53,7 @@ def _still_waits(desk: Desk, proposal: Proposal, scene: Scene, row: Approval) ->
 
 async def recover_call(desk: Desk, proposal: Proposal, operation: OperationId, scene: Scene) -> None:
     """Give the call its answer from the operation, recovering it first if it is in doubt."""
-    row = await desk.ledger.operation(operation)
+    row = await _left(desk, operation, scene)
     if row is None or row.call != proposal.call or row.run != scene.run:
         plan = await consider(desk, replace(proposal, again=True), scene)
         if plan is not None:
@@ -60,15 +61,14 @@ async def recover_call(desk: Desk, proposal: Proposal, operation: OperationId, s
         return
     tool = desk.tools.get(row.tool)
     if row.state in ("succeeded", "failed", "closed") or tool is None:
-        row = _left(scene, row) if tool is None else row
-        label = result_label(UNTRUSTED if tool is None else tool.label, proposal.label)
-        end(scene, proposal, answer_of(row), label=label, wrote=row.state in HOLDING, operation=row.id)
+        outcome = answer_of(row)
+        label = label_of(desk, proposal.name, outcome, proposal.label, subject=scene.principal.subject)
+        end(scene, proposal, outcome, label=label, wrote=row.state in HOLDING, operation=row.id)
         return
-    row = _left(scene, row)
     plan = Plan(
         proposal=proposal,
         tool=tool,
-        arguments=Arguments.restore(row.arguments),
+        arguments=Arguments(row.arguments),
         key=row.key,
         once_per=row.once_per,
         author=row.author,
@@ -78,8 +78,14 @@ async def recover_call(desk: Desk, proposal: Proposal, operation: OperationId, s
     await finish(desk, plan, scene, Tried(row, None), started_s=ambient.monotonic_s())
 
 
-def _left(scene: Scene, row: Operation) -> Operation:
-    """Dispatched by an owner that is gone: it is not known what came of it."""
-    if row.state != "dispatched":
-        return row
-    return note(scene, row, moved(row, "in_doubt", by="owner_gone", evidence="its owner is gone"))
+async def _left(desk: Desk, operation: OperationId, scene: Scene) -> Operation | None:
+    """The operation as its owner left it, in doubt if it was dispatched; once no other call here is recovering it."""
+    while True:
+        await scene.journal.flush()
+        row = await desk.ledger.operation(operation)
+        if operation in desk.recovering:
+            await scene.woken.heard(_LOOK_S)
+        elif row is None or row.run != scene.run or row.state != "dispatched":
+            return row
+        else:
+            await give_up(scene, row)

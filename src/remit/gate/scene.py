@@ -15,10 +15,9 @@ from remit import ambient
 from remit.ledger.journal import Journal
 from remit.tool import Arguments, Tool
 from remit.types.approval import Approval
+from remit.types.change import Change
 from remit.types.ident import CallId, ConversationId, Digest, OperationId, RunId
 from remit.types.label import Label
-from remit.types.ledger import Change
-from remit.types.outcome import Refused
 from remit.types.principal import Principal
 
 __all__ = ["Bell", "Plan", "Proposal", "Scene"]
@@ -62,8 +61,9 @@ class Scene:
         principal: who asks, with the scopes of now.
         journal: the run's pen; the gate notes and commits its own events with it.
         recorded: the run's allowlist: tool name -> contract digest as this run recorded it.
-        admit: call budgets, asked once for each proposal, in order: tool name, arguments digest.
-        may_ask: whether the budget allows one more request to a person.
+        admit: call budgets, asked once for each proposal, in order, by tool name and arguments digest: None, or the code
+            of the one that is used up.
+        may_ask: the same for one more request to a person.
         cancelled: the run is being cancelled; nothing new starts.
         woken: rung when the inbox brought something; holders read their operation again.
         stable_calls: whether call ids mean the same call after a crash.
@@ -77,8 +77,8 @@ class Scene:
     principal: Principal
     journal: Journal
     recorded: Mapping[str, Digest]
-    admit: Callable[[str, Digest | None], Refused | None]
-    may_ask: Callable[[], Refused | None]
+    admit: Callable[[str, Digest | None], str | None]
+    may_ask: Callable[[], str | None]
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     woken: Bell = field(default_factory=Bell)
     stable_calls: bool = True
@@ -94,7 +94,6 @@ class Proposal:
         arguments: JSON text as sent.
         label: of the context that the model saw when it proposed.
         cut: the reply ended inside this call.
-        caller: `direct`, or what else asked.
         again: this call was considered before (after a resume, or because the call it joined has ended), and is
             already counted: budgets are not asked again.
         joined: the earlier call whose pending operation this one shared, once that call has ended: this call gets
@@ -106,7 +105,6 @@ class Proposal:
     arguments: str
     label: Label
     cut: bool = False
-    caller: str = "direct"
     again: bool = False
     joined: CallId | None = None
 

@@ -7,17 +7,22 @@ by the last one in flight, and what the session says of a call was read from eve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
 from remit.budget import Tally
+from remit.canonical import decode, parse
+from remit.errors import InputError
 from remit.gate.deliver import deliver
 from remit.gate.desk import Desk
 from remit.gate.patience import Patience
 from remit.gate.scene import Bell, Scene
 from remit.ledger.journal import Journal
-from remit.tool import Arguments
+from remit.tool import Arguments, Tool
 from remit.types.budget import Budget
+from remit.types.change import Change, Create
+from remit.types.delivery import CancelRun, Decision, Delivered
 from remit.types.event import (
     ApprovalDecided,
     ApprovalRequested,
@@ -28,9 +33,11 @@ from remit.types.event import (
     OperationMoved,
     Recorded,
     RunEnded,
+    RunStarted,
 )
 from remit.types.ident import ApprovalId, CallId, Digest, OperationId, RunId
-from remit.types.ledger import CancelRun, Change, Create, Decision, Delivered, Ledger
+from remit.types.label import UNTRUSTED, Label
+from remit.types.ledger import Ledger
 from remit.types.operation import OperationState
 from remit.types.outcome import Outcome
 from remit.types.principal import Principal
@@ -41,14 +48,49 @@ __all__ = ["HostCall", "HostJournal", "Session", "View"]
 
 @dataclass(slots=True)
 class HostCall:
-    """What the events say of one call. `digest` and `tool` are of what was proposed, not of what an approver wrote."""
+    """What the events say of one call.
+
+    Args:
+        tool, contract, arguments, label: of what was proposed, not of what an approver wrote.
+    """
 
     tool: str
-    digest: Digest | None
+    contract: Digest | None = None
+    arguments: str | None = None
+    label: Label = UNTRUSTED
     approval: ApprovalId | None = None
     operation: OperationId | None = None
     joined: CallId | None = None
     outcome: Outcome | None = None
+
+    def says(self, text: str, tool: Tool | None) -> bool:
+        """Whether arguments that the host sends now are those of this call.
+
+        Under a contract that has changed since, those recorded and those sent are compared as today's schema reads
+        them; where it cannot, what is sent must be what was recorded, defaults apart.
+        """
+        known = None if self.arguments is None else Arguments(self.arguments)
+        now = None if tool is None else tool.check(text)
+        if tool is not None and tool.contract == self.contract:
+            return (now.text if isinstance(now, Arguments) else None) == self.arguments
+        if known is None:
+            return True
+        was = None if tool is None else tool.check(known.plain_text())
+        if isinstance(was, Arguments) and isinstance(now, Arguments):
+            return was.text == now.text
+        return _within(text, known)
+
+
+def _within(text: str, known: Arguments) -> bool:
+    """Whether each argument in `text` is recorded with that value."""
+    try:
+        sent = parse(text or "{}")
+    except InputError:
+        return False
+    recorded = decode(known.text)
+    if not isinstance(sent, dict) or not isinstance(recorded, dict):
+        return False
+    return all(name in recorded and recorded[name] == value for name, value in sent.items())
 
 
 @dataclass(slots=True)
@@ -60,14 +102,17 @@ class View:
     tally: Tally = field(default_factory=Tally)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     ended: bool = False
+    principal: Principal | None = None
 
     def fold(self, recorded: Recorded) -> None:
         """Add one event."""
         self.tally = self.tally.count(recorded)
         event = recorded.event
         match event:
+            case RunStarted():
+                self.principal = Principal(event.subject, event.tenant, frozenset(event.scopes))
             case CallConsidered():
-                call = self.calls.setdefault(event.call, HostCall(event.tool, event.digest))
+                call = self.calls.setdefault(event.call, HostCall(event.tool, event.contract, event.arguments, event.label))
                 call.joined = event.joined
                 call.operation = event.operation or call.operation
                 call.approval = event.approval or call.approval
@@ -79,7 +124,7 @@ class View:
                 if event.call in self.calls:
                     self.calls[event.call].approval = event.approval
             case CallEnded():
-                self.calls.setdefault(event.call, HostCall(event.tool, None)).outcome = event.outcome
+                self.calls.setdefault(event.call, HostCall(event.tool)).outcome = event.outcome
             case CancelRequested():
                 self.cancelled.set()
             case RunEnded():
@@ -208,6 +253,19 @@ class Session:
             woken=self._bell,
             stable_calls=named,
         )
+
+    @contextlib.asynccontextmanager
+    async def alone(self, call: CallId) -> AsyncGenerator[None]:
+        """Wait until nobody else is at this call, and keep others from it."""
+        while (running := self.running.get(call)) is not None:
+            await asyncio.wait({running})
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.running[call] = done
+        try:
+            yield
+        finally:
+            del self.running[call]
+            done.set_result(None)
 
     async def take_inbox(self, desk: Desk) -> bool:
         """Journal what others told this run; whether there was anything."""

@@ -1,4 +1,4 @@
-"""What the model is told beside the outcome itself: that an approver changed the arguments.
+"""What the model is told beside the outcome itself: that an approver changed the arguments, and how far it is to be trusted.
 
 Pure. Invariant: the operation's own record is not touched by it.
 """
@@ -13,11 +13,13 @@ from remit.approval import mask
 from remit.gate.desk import Desk
 from remit.gate.render import text_of
 from remit.gate.scene import Plan
+from remit.label import result_label
 from remit.tool import Arguments, Tool
 from remit.types.ident import Json
-from remit.types.outcome import Outcome, Succeeded
+from remit.types.label import TRUSTED, Label
+from remit.types.outcome import Failed, Outcome, Succeeded
 
-__all__ = ["shown_of", "told"]
+__all__ = ["label_of", "shown_of", "told"]
 
 
 def shown_of(desk: Desk, tool: Tool, arguments: Arguments) -> str:
@@ -35,3 +37,21 @@ def told(plan: Plan, outcome: Outcome) -> Outcome:
         shown = outcome.shown if outcome.shown is not None else text_of(outcome.value)
         return replace(outcome, shown=f"{changed} The result: {shown}")
     return replace(outcome, message=f"{changed} {outcome.message}")
+
+
+def label_of(desk: Desk, tool: str, outcome: Outcome, context: Label, *, subject: str) -> Label:
+    """The label of an answer: a tool's words carry its label and its arguments'; the gate's own sentences are trusted.
+
+    Args:
+        tool: its name; what one that is gone said has no label.
+        context: of the call's arguments.
+        subject: the run's principal.
+    """
+    if isinstance(outcome, Succeeded):
+        foreign = outcome.available
+    else:
+        foreign = isinstance(outcome, Failed) and outcome.code == "no_effect"
+    if not foreign:
+        return TRUSTED
+    known = desk.tools.get(tool)
+    return result_label(tool, None if known is None else known.label, context, subject=subject)

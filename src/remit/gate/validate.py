@@ -10,13 +10,14 @@ from remit.canonical import parse
 from remit.errors import InputError
 from remit.gate.code import refuse
 from remit.gate.draft import Stop
+from remit.gate.redact import Redaction
 from remit.gate.scene import Proposal
 from remit.tool import Arguments, Tool
 
 __all__ = ["validate"]
 
 
-def validate(tool: Tool, proposal: Proposal) -> Arguments | Stop:
+def validate(tool: Tool, proposal: Proposal, redaction: Redaction) -> Arguments | Stop:
     """The arguments of a proposal; nothing is repaired that was cut off."""
     if proposal.cut:
         return Stop("validate", refuse("arguments.truncated"))
@@ -24,7 +25,7 @@ def validate(tool: Tool, proposal: Proposal) -> Arguments | Stop:
     if isinstance(checked, Arguments):
         return checked
     code = "arguments.invalid" if _readable(proposal.arguments) else "arguments.json"
-    return Stop("validate", refuse(code, fields=tuple(checked)))
+    return Stop("validate", refuse(code, fields=redaction.fields(checked)))
 
 
 def _readable(text: str) -> bool:

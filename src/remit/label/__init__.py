@@ -5,6 +5,6 @@ Pure; knows no run. Invariant: nothing here makes a label more trusted or lets m
 
 from __future__ import annotations
 
-from remit.label.rule import context_label, may_send, missing, needs_approval, result_label
+from remit.label.rule import may_send, missing, needs_approval, result_label
 
-__all__ = ["context_label", "may_send", "missing", "needs_approval", "result_label"]
+__all__ = ["may_send", "missing", "needs_approval", "result_label"]

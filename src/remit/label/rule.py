@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from remit.types.label import EVERYONE, TRUSTED, Label
+from remit.types.label import EVERYONE, Label
 
-__all__ = ["context_label", "may_send", "missing", "needs_approval", "result_label"]
+__all__ = ["may_send", "missing", "needs_approval", "result_label"]
+
+_RESULT = "undeclared result of "
 
 
 def needs_approval(
@@ -20,12 +22,22 @@ def needs_approval(
     """
     if label.trusted or not tool_is_write:
         return ()
-    sources = ", ".join(sorted(label.sources)) or "an unnamed source"
-    reasons = [f"the context is untrusted ({sources})"]
+    reasons = _why_untrusted(label.sources)
     doubtful = sorted(name for name in arguments if name not in free)
     if doubtful:
         reasons.append(f"untrusted text may have chosen: {', '.join(doubtful)}")
     return tuple(reasons)
+
+
+def _why_untrusted(sources: frozenset[str]) -> list[str]:
+    tools = sorted(one.removeprefix(_RESULT) for one in sources if one.startswith(_RESULT))
+    named = sorted(one for one in sources if not one.startswith(_RESULT))
+    reasons: list[str] = []
+    if tools:
+        reasons.append(f"the context holds what {', '.join(tools)} returned, which is not declared trusted")
+    if named or not tools:
+        reasons.append(f"the context is untrusted ({', '.join(named) or 'an unnamed source'})")
+    return reasons
 
 
 def may_send(label: Label, sends_to: Collection[str] | Literal["everyone"] | None, open_world: bool) -> bool:
@@ -40,18 +52,16 @@ def may_send(label: Label, sends_to: Collection[str] | Literal["everyone"] | Non
     return label.may_flow_to(EVERYONE if isinstance(sends_to, str) else frozenset(sends_to))
 
 
-def result_label(tool_label: Label | None, context: Label, *, subject: str = "") -> Label:
+def result_label(tool: str, declared: Label | None, context: Label, *, subject: str) -> Label:
     """The label of a tool's result: what the tool declares, joined with the context that its arguments came from."""
-    return (missing(subject) if tool_label is None else tool_label).join(context)
+    return (missing(subject, tool) if declared is None else declared).join(context)
 
 
-def missing(subject: str) -> Label:
-    """The label of what has none: untrusted, and for the run's principal only."""
-    return Label(trusted=False, readers=frozenset({subject} if subject else ()), sources=frozenset({"unlabelled"}))
+def missing(subject: str, tool: str = "") -> Label:
+    """The label of what has none: untrusted, and for the run's principal only.
 
-
-def context_label(labels: Iterable[Label], start: Label = TRUSTED) -> Label:
-    """The label of a context in which all of these are visible."""
-    for one in labels:
-        start = start.join(one)
-    return start
+    Args:
+        tool: what returned it, for people to read.
+    """
+    source = f"{_RESULT}{tool}" if tool else "unlabelled"
+    return Label(trusted=False, readers=frozenset({subject} if subject else ()), sources=frozenset({source}))

@@ -13,10 +13,10 @@ from remit.canonical import digest
 from remit.errors import LedgerError
 from remit.types.approval import Approval
 from remit.types.codec import decode_outcome
+from remit.types.delivery import Decision
 from remit.types.event import ApprovalDecided, ApprovalRequested, Event, OperationMoved
 from remit.types.ident import ApprovalId, OperationId
-from remit.types.ledger import Decision
-from remit.types.operation import Operation
+from remit.types.operation import Operation, settler
 
 __all__ = ["Account", "faults_of_approval", "faults_of_operation"]
 
@@ -79,6 +79,9 @@ def _operation(row: Operation, moves: list[OperationMoved], last: OperationMoved
             same = False
         if not same:
             yield "the row has another outcome than its last event"
+    settled = [settler(move.on, move.by) for move in moves if move.state in ("succeeded", "failed") and move.by is not None]
+    if row.settled_by != (settled[-1] if settled else None):
+        yield "the row says that somebody else settled it than its events"
     if row.state == "succeeded" and row.outcome is None and outcomes:
         yield "the row has lost its outcome"
 

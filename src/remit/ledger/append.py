@@ -14,11 +14,12 @@ from remit.errors import Conflict, NotFound, RunOwned
 from remit.ledger.chain import SALT_BYTES, commitment_of, first_link, link
 from remit.ledger.change import Place, make
 from remit.ledger.row import RUN, insert, run_of
-from remit.ledger.sql import execute, one
+from remit.ledger.sql import Row, execute, execute_all, one
 from remit.ledger.transaction import Transaction
+from remit.types.change import Create
 from remit.types.codec import encode_event
 from remit.types.event import Recorded
-from remit.types.ledger import Append, Committed, Create, Stamped
+from remit.types.ledger import Append, Committed, Stamped
 from remit.types.run import RunRow
 
 __all__ = ["Prepared", "apply", "prepare"]
@@ -61,7 +62,7 @@ def apply(tx: Transaction, prepared: Prepared) -> Committed:
     head = _chain(tx, row, prepared.payloads, stamps)
     _take(tx, append)
     sequence = row.sequence + len(stamps)
-    _stand(tx, append, replace(row, sequence=sequence, head=head, updated_ms=at.at_ms))
+    _stand(tx, append, row, sequence=sequence, head=head, at_ms=at.at_ms)
     recorded = tuple(
         Recorded(append.run, row.sequence + offset, at_ms, one.event)
         for offset, (at_ms, one) in enumerate(zip(stamps, append.events, strict=True), start=1)
@@ -140,17 +141,21 @@ def _stamps(row: RunRow, prepared: Prepared) -> list[int]:
 
 
 def _chain(tx: Transaction, row: RunRow, payloads: Sequence[_Payload], stamps: Sequence[int]) -> str:
+    if not payloads:
+        return row.head
     head = bytes.fromhex(row.head) if row.head else first_link(row.id)
-    for offset, (payload, at_ms) in enumerate(zip(payloads, stamps, strict=True), start=1):
-        sequence, kind = row.sequence + offset, payload.stamped.event.kind
+    events: list[Row] = []
+    for sequence, (payload, at_ms) in enumerate(zip(payloads, stamps, strict=True), start=row.sequence + 1):
+        kind = payload.stamped.event.kind
         head = link(head, run=row.id, sequence=sequence, kind=kind, at_ms=at_ms, commitment=payload.commitment)
-        execute(
-            tx.db,
-            "INSERT INTO remit_event (run, sequence, kind, at_ms, commitment, hash) VALUES (?, ?, ?, ?, ?, ?)",
-            (row.id, sequence, kind, at_ms, payload.commitment, head),
-        )
-        execute(tx.db, "INSERT INTO remit_payload VALUES (?, ?, ?)", (tx.db.last_insert_rowid(), payload.salt, payload.text))
-    return head.hex() if payloads or row.head else ""
+        events.append((row.id, sequence, kind, at_ms, payload.commitment, head))
+    execute_all(
+        tx.db, "INSERT INTO remit_event (run, sequence, kind, at_ms, commitment, hash) VALUES (?, ?, ?, ?, ?, ?)", events
+    )
+    first = tx.db.last_insert_rowid() - len(events) + 1  # each new id is the largest plus one, and only we write
+    texts = [(first + offset, payload.salt, payload.text) for offset, payload in enumerate(payloads)]
+    execute_all(tx.db, "INSERT INTO remit_payload VALUES (?, ?, ?)", texts)
+    return head.hex()
 
 
 def _take(tx: Transaction, append: Append) -> None:
@@ -160,7 +165,7 @@ def _take(tx: Transaction, append: Append) -> None:
             raise Conflict("the delivery was journaled already", code="inbox.taken", delivery=delivery)
 
 
-def _stand(tx: Transaction, append: Append, row: RunRow) -> None:
+def _stand(tx: Transaction, append: Append, row: RunRow, *, sequence: int, head: str, at_ms: int) -> None:
     """Write where the run stands now. Another status brings its own expiry, or none."""
     status = append.status or row.status
     expires_ms = append.expires_ms if append.status or append.expires_ms is not None else row.expires_ms
@@ -172,10 +177,10 @@ def _stand(tx: Transaction, append: Append, row: RunRow) -> None:
             status,
             None if append.release else row.owner,
             row.epoch,
-            row.sequence,
-            row.head,
+            sequence,
+            head,
             expires_ms,
-            row.updated_ms,
+            at_ms,
             row.id,
         ),
     )

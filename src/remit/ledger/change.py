@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import assert_never
 
 import apsw
@@ -17,10 +18,7 @@ from remit.errors import BudgetExceeded, Conflict, InputError, KeyTaken, NotFoun
 from remit.ledger.row import OPERATION, insert, operation_of, texts
 from remit.ledger.sql import execute, one
 from remit.types.budget import Spent
-from remit.types.codec import encode_label, encode_outcome
-from remit.types.ident import ApprovalId, OperationId, RunId
-from remit.types.label import UNTRUSTED
-from remit.types.ledger import (
+from remit.types.change import (
     AskPerson,
     Change,
     ConsumeApproval,
@@ -35,11 +33,16 @@ from remit.types.ledger import (
     TakeNotice,
     VoidApproval,
 )
+from remit.types.codec import encode_label, encode_outcome
+from remit.types.ident import ApprovalId, OperationId, RunId
+from remit.types.label import UNTRUSTED
 from remit.types.operation import HOLDING, Operation, move
 
 __all__ = ["Place", "make"]
 
 _AMOUNTS = tuple(field.name for field in fields(Spent))
+_amounts_of = attrgetter(*_AMOUNTS)
+_ADD = f"UPDATE remit_spent SET {', '.join(f'{name} = {name} + ?' for name in _AMOUNTS)} WHERE scope = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,10 @@ def _consume(approval: ApprovalId, at: Place) -> None:
 
 
 def _void(change: VoidApproval, at: Place) -> None:
+    if change.was is not None:
+        row = one(at.db, "SELECT state FROM remit_approval WHERE id = ?", change.approval)
+        if row is None or row[0] != change.was:
+            raise Conflict("the approval was decided meanwhile", code="approval.moved", approval=change.approval)
     execute(
         at.db,
         "UPDATE remit_approval SET state = ? WHERE id = ? AND state NOT IN ('consumed', 'void', 'denied')",
@@ -214,20 +221,28 @@ def _void(change: VoidApproval, at: Place) -> None:
 
 
 def _spend(change: Spend, at: Place) -> None:
+    for budget, _ in change.limits:
+        if budget not in _AMOUNTS:
+            raise InputError(f"there is no amount named {budget}", code="budget.unknown")
+    bounds = ((budget, getattr(change.amounts, budget), limit) for budget, limit in change.limits)
+    growing = [bound for bound in bounds if bound[1] > 0]
+    if _add(change, growing, at):
+        return
     execute(at.db, "INSERT INTO remit_spent (scope) VALUES (?) ON CONFLICT DO NOTHING", (change.scope,))
+    if at.db.changes() and _add(change, growing, at):
+        return
     row = one(at.db, f"SELECT {', '.join(_AMOUNTS)} FROM remit_spent WHERE scope = ?", change.scope)
     spent = dict(zip(_AMOUNTS, row or (), strict=True))
-    for budget, limit in change.limits:
-        if budget not in spent:
-            raise InputError(f"there is no amount named {budget}", code="budget.unknown")
-        grows = getattr(change.amounts, budget)
-        if grows > 0 and spent[budget] + grows > limit:
-            raise BudgetExceeded(f"the budget of {budget} is spent", code=f"budget.{budget}", budget=budget, limit=limit)
-    execute(
-        at.db,
-        f"UPDATE remit_spent SET {', '.join(f'{name} = {name} + ?' for name in _AMOUNTS)} WHERE scope = ?",
-        (*(getattr(change.amounts, name) for name in _AMOUNTS), change.scope),
-    )
+    budget, limit = next((budget, limit) for budget, grows, limit in growing if spent[budget] + grows > limit)
+    raise BudgetExceeded(f"the budget of {budget} is spent", code=f"budget.{budget}", budget=budget, limit=limit)
+
+
+def _add(change: Spend, growing: list[tuple[str, int, int]], at: Place) -> bool:
+    """Add, if the scope has a row and nothing that grows would pass its limit."""
+    within = "".join(f" AND {name} + ? <= ?" for name, _, _ in growing)
+    bounds = [value for _, grows, limit in growing for value in (grows, limit)]
+    execute(at.db, _ADD + within, (*_amounts_of(change.amounts), change.scope, *bounds))
+    return at.db.changes() > 0
 
 
 def _keep(change: KeepBlob, at: Place) -> None:

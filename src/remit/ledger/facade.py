@@ -20,9 +20,11 @@ from remit.ledger.transaction import Work
 from remit.ledger.watch import Watch
 from remit.types.approval import Approval, ApprovalState
 from remit.types.budget import Spent
+from remit.types.change import Notice
+from remit.types.delivery import Decision, Delivered, Delivery, LateReport
 from remit.types.event import Recorded
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId
-from remit.types.ledger import Append, Committed, Conversation, Decision, Delivered, Delivery, LateReport, Notice
+from remit.types.ledger import Append, Committed, Conversation, Noun
 from remit.types.operation import Operation, OperationState
 from remit.types.run import RunRow, RunStatus
 
@@ -102,10 +104,6 @@ class StoreLedger(ABC):
         now_ms = ambient.now_ms()
         return await self._write(lambda tx: post.decide(tx, decision, now_ms))
 
-    async def put_blob(self, data: bytes) -> Digest:
-        """Keep bytes under their SHA-256."""
-        return await self._write(lambda tx: post.keep(tx, data))
-
     # reading
 
     async def blob(self, digest: Digest) -> bytes:
@@ -131,7 +129,7 @@ class StoreLedger(ABC):
         agents: Sequence[str] | None = None,
         status: Sequence[RunStatus] | None = None,
         conversation: ConversationId | None = None,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> list[RunRow]:
         """Newest first; with `status=("queued",)`, oldest first."""
         filters = {
@@ -180,7 +178,7 @@ class StoreLedger(ABC):
         tool: str | None = None,
         tenant: str | None = None,
         state: Sequence[OperationState] | None = None,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> list[Operation]:
         """Oldest first."""
         filters = {
@@ -201,13 +199,18 @@ class StoreLedger(ABC):
         self,
         *,
         run: RunId | None = None,
+        call: CallId | None = None,
         tenant: str | None = None,
         state: Sequence[ApprovalState] | None = None,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> list[Approval]:
         """Oldest first."""
-        filters = {"run": run, "tenant": tenant, "state": state}
+        filters = {"run": run, "call": call, "tenant": tenant, "state": state}
         return self._read(lambda db: reader.approvals(db, filters, limit))
+
+    async def find(self, noun: Noun, prefix: str = "", *, limit: int = 100) -> list[str]:
+        """Ids that begin so, newest first."""
+        return self._read(lambda db: reader.find(db, noun, prefix, limit))
 
     async def inbox(self, run: RunId) -> list[Delivered]:
         """What nobody has journaled yet, in order."""

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from remit import ambient
 from remit.errors import Conflict, RunOwned
+from remit.types.change import Change, ConsumeApproval, Create, MoveOperation, VoidApproval
+from remit.types.delivery import LateReport
 from remit.types.event import Event, OperationMoved, Recorded
 from remit.types.ident import RunId
-from remit.types.ledger import Append, Change, Create, LateReport, Ledger, Stamped
+from remit.types.ledger import Append, Ledger, Stamped
 from remit.types.outcome import Failed, Succeeded
 from remit.types.run import RunStatus
 
 __all__ = ["Journal"]
+
+T = TypeVar("T")
 
 Fold = Callable[[Recorded], None]
 
@@ -50,17 +55,77 @@ class Journal:
         self.sequence = sequence
         self._fold = fold
         self._last_ms = last_ms
+        self._last_s = ambient.monotonic_s()
         self._page = _Page()
         self._later: list[tuple[tuple[Event, ...], tuple[Change, ...], tuple[int, ...]]] = []
         self._lock = asyncio.Lock()
+        self._under_way = 0
+        self._commits = 0
         self._lost = False
         self._unfolded: deque[Recorded] = deque()
         self._folding = False
 
     @property
+    def busy(self) -> bool:
+        """Whether a commit is under way; what is noted meanwhile is not folded yet."""
+        return self._under_way > 0
+
+    async def idle(self) -> None:
+        """Return once no commit is under way, and all that was noted is folded."""
+        while self.busy:
+            async with self._lock:
+                pass
+            await asyncio.sleep(0)
+
+    async def current(self, read: Callable[[], Awaitable[T]]) -> T:
+        """What `read` finds in the rows of this run's operations and approvals, once they are as the noted events say.
+
+        Until the caller awaits again, nobody moves an operation of the run; people may decide at any time.
+        """
+        while True:
+            await self.idle()
+            if self._moves():
+                await self.flush()
+            commits = self._commits
+            found = await read()
+            if self._commits == commits and not self.busy and not self._moves():
+                return found
+
+    def _moves(self) -> bool:
+        return any(isinstance(change, MoveOperation | VoidApproval | ConsumeApproval) for change in self._page.changes)
+
+    async def close(self, *, released: bool) -> None:
+        """Leave nothing noted behind: make it durable or, of a run that is released, hand over what handlers did.
+
+        Whatever is noted afterwards is handed over as well.
+
+        Raises:
+            RunOwned, LedgerError: as `commit`.
+        """
+        await self.idle()
+        try:
+            if not released and not self._lost:
+                await self.flush()
+        finally:
+            self._hand_over((), lost=True)
+
+    @property
     def pending(self) -> bool:
         """Whether something is noted that is not yet durable."""
         return bool(self._page.events or self._page.changes or self._page.taken or self._later)
+
+    @property
+    def noted(self) -> tuple[Event, ...]:
+        """What is noted and not yet durable."""
+        return (*(one.event for one in self._page.events), *(event for events, _, _ in self._later for event in events))
+
+    def now_ms(self) -> int:
+        """Store time: the clock's, and never earlier than the run's last event and what has passed since then.
+
+        For expiry, windows and `not_after`: a clock that was put back neither reopens nor prolongs them.
+        """
+        passed_ms = int((ambient.monotonic_s() - self._last_s) * 1000)
+        return max(ambient.now_ms(), self._last_ms + passed_ms)
 
     def note(self, *events: Event, changes: tuple[Change, ...] = (), taken: tuple[int, ...] = ()) -> None:
         """Append with the next commit, whoever makes it. The changes must be such as cannot be refused to the owner.
@@ -118,6 +183,8 @@ class Journal:
                 expires_ms=expires_ms,
             )
 
+        self._under_way += 1
+        self._commits += 1
         await asyncio.shield(asyncio.ensure_future(self._commit(build, events, own=not claim and create is None)))
 
     async def flush(self) -> None:
@@ -133,7 +200,7 @@ class Journal:
                 self.epoch, self.sequence = done.epoch, done.sequence
                 self._page = _Page()
                 if done.recorded:
-                    self._last_ms = max(self._last_ms, done.recorded[-1].at_ms)
+                    self._seen(done.recorded[-1].at_ms)
                 self._fold_all(done.recorded[noted:])
         except RunOwned:
             self._hand_over(fresh, lost=own)
@@ -143,6 +210,7 @@ class Journal:
                 self._hand_over(fresh, lost=own)
             raise
         finally:
+            self._under_way -= 1
             self._take_up_later()
 
     def _take_up_later(self) -> None:
@@ -154,9 +222,14 @@ class Journal:
     def _stamp(self, events: tuple[Event, ...]) -> list[Stamped]:
         stamped: list[Stamped] = []
         for event in events:
-            self._last_ms = max(self._last_ms, ambient.now_ms())
+            self._seen(ambient.now_ms())
             stamped.append(Stamped(self._last_ms, event))
         return stamped
+
+    def _seen(self, at_ms: int) -> None:
+        """Something happened then."""
+        if at_ms > self._last_ms:
+            self._last_ms, self._last_s = at_ms, ambient.monotonic_s()
 
     def _fold_all(self, recorded: Sequence[Recorded]) -> None:
         """Fold in order, also where a fold notes more."""

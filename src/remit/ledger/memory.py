@@ -24,8 +24,8 @@ from remit.ledger.sql import execute, one
 from remit.ledger.transaction import Transaction, Work, run_together
 from remit.ledger.verify import verify
 from remit.ledger.watch import Watch
+from remit.types.delivery import LateReport
 from remit.types.ident import OwnerId, RunId
-from remit.types.ledger import LateReport
 
 __all__ = ["MemoryLedger"]
 

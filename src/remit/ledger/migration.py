@@ -41,7 +41,7 @@ CREATE INDEX remit_run_status ON remit_run (status, number);
 CREATE INDEX remit_run_owner ON remit_run (owner) WHERE status = 'active';
 CREATE INDEX remit_run_tenant ON remit_run (tenant, number);
 CREATE INDEX remit_run_conversation ON remit_run (tenant, conversation, number) WHERE conversation IS NOT NULL;
-CREATE INDEX remit_run_expiry ON remit_run (expires_ms) WHERE status = 'paused' AND expires_ms IS NOT NULL;
+CREATE INDEX remit_run_expiry ON remit_run (expires_ms, updated_ms) WHERE status = 'paused' AND expires_ms IS NOT NULL;
 
 CREATE TABLE remit_event (
     id INTEGER PRIMARY KEY,

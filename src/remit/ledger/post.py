@@ -1,4 +1,4 @@
-"""What people and other processes write: deliveries into a run's inbox, decisions, blobs.
+"""What people and other processes write: deliveries into a run's inbox, and decisions.
 
 Runs inside an open transaction. Invariant: a pending approval is decided at most once, and whoever
 decided it is in its run's inbox in the same transaction.
@@ -6,7 +6,6 @@ decided it is in its run's inbox in the same transaction.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
 from remit.errors import InputError, NotFound
@@ -15,10 +14,10 @@ from remit.ledger.sql import execute, one
 from remit.ledger.transaction import Transaction
 from remit.types.approval import Approval
 from remit.types.codec import encode_delivery
-from remit.types.ident import Digest, RunId
-from remit.types.ledger import Decision, Delivery
+from remit.types.delivery import Decision, Delivery
+from remit.types.ident import RunId
 
-__all__ = ["decide", "keep", "post"]
+__all__ = ["decide", "post"]
 
 _FITS = {"approval": ("approved", "denied", "expired"), "question": ("answered", "denied", "expired")}
 
@@ -68,13 +67,6 @@ def decide(tx: Transaction, decision: Decision, now_ms: int) -> Approval:
     )
     post(tx, approval.run, replace(decision, edited=decided.edited, answer=decided.answer))
     return decided
-
-
-def keep(tx: Transaction, data: bytes) -> Digest:
-    """Keep bytes under their digest, once."""
-    digest = hashlib.sha256(data).hexdigest()
-    execute(tx.db, "INSERT INTO remit_blob VALUES (?, ?) ON CONFLICT DO NOTHING", (digest, data))
-    return Digest(digest)
 
 
 def _decided(approval: Approval, decision: Decision, now_ms: int) -> Approval:

@@ -28,10 +28,12 @@ from remit.ledger.row import (
 from remit.ledger.sql import Row, one, rows
 from remit.types.approval import Approval
 from remit.types.budget import Spent
+from remit.types.change import Notice
 from remit.types.codec import decode_event
+from remit.types.delivery import Delivered
 from remit.types.event import Recorded
 from remit.types.ident import ApprovalId, ConversationId, Digest, OperationId, OwnerId, RunId
-from remit.types.ledger import Conversation, Delivered, Notice
+from remit.types.ledger import Conversation, Noun
 from remit.types.operation import Operation
 from remit.types.run import RunRow
 
@@ -41,6 +43,7 @@ __all__ = [
     "blob",
     "claimable",
     "conversation",
+    "find",
     "find_request",
     "held",
     "inbox",
@@ -57,6 +60,9 @@ __all__ = [
 ]
 
 _EVENTS = "SELECT e.run, e.sequence, e.at_ms, e.kind, p.text FROM remit_event e LEFT JOIN remit_payload p ON p.event = e.id"
+
+_LAST = "\U0010ffff"
+"""Sorts after every letter."""
 
 Filters = Mapping[str, str | Sequence[str] | None]
 """Column -> the value, or values, that it must have; None asks nothing."""
@@ -82,7 +88,7 @@ def find_request(db: apsw.Connection, place: tuple[str, str, str, str]) -> RunRo
     return run_of(row) if row else None
 
 
-def runs(db: apsw.Connection, filters: Filters, limit: int) -> list[RunRow]:
+def runs(db: apsw.Connection, filters: Filters, limit: int | None) -> list[RunRow]:
     """Newest first; where only queued ones are asked for, oldest first."""
     order = "ASC" if filters.get("status") == ("queued",) else "DESC"
     return [run_of(row) for row in _select(db, RUN, filters, f"ORDER BY number {order}", limit)]
@@ -101,7 +107,7 @@ def read(db: apsw.Connection, run: RunId, after: int, limit: int | None) -> list
     found = rows(
         db,
         f"{_EVENTS} WHERE e.run = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?",
-        (run, after, -1 if limit is None else limit),
+        (run, after, _most(limit)),
     )
     return [_recorded(row) for row in found]
 
@@ -136,7 +142,7 @@ def held(db: apsw.Connection, key: Digest) -> Operation | None:
     return operation_of(row) if row else None
 
 
-def operations(db: apsw.Connection, filters: Filters, limit: int) -> list[Operation]:
+def operations(db: apsw.Connection, filters: Filters, limit: int | None) -> list[Operation]:
     """Oldest first."""
     return [operation_of(row) for row in _select(db, OPERATION, filters, "ORDER BY number", limit)]
 
@@ -147,9 +153,15 @@ def approval(db: apsw.Connection, id: ApprovalId) -> Approval | None:
     return approval_of(row) if row else None
 
 
-def approvals(db: apsw.Connection, filters: Filters, limit: int) -> list[Approval]:
+def approvals(db: apsw.Connection, filters: Filters, limit: int | None) -> list[Approval]:
     """Oldest first."""
     return [approval_of(row) for row in _select(db, APPROVAL, filters, "ORDER BY number", limit)]
+
+
+def find(db: apsw.Connection, noun: Noun, prefix: str, limit: int) -> list[str]:
+    """Ids that begin so, newest first."""
+    within, bounds = (" WHERE id >= ? AND id < ?", (prefix, prefix + _LAST)) if prefix else ("", ())
+    return [row[0] for row in rows(db, f"SELECT id FROM remit_{noun}{within} ORDER BY number DESC LIMIT ?", (*bounds, limit))]
 
 
 def inbox(db: apsw.Connection, run: RunId) -> list[Delivered]:
@@ -184,7 +196,7 @@ def _gone(db: apsw.Connection, alive: Callable[[OwnerId], bool]) -> list[OwnerId
     return [owner for (owner,) in rows(db, _OWNERS) if owner is None or not alive(owner)]
 
 
-def _select(db: apsw.Connection, sql: str, filters: Filters, order: str, limit: int) -> list[Row]:
+def _select(db: apsw.Connection, sql: str, filters: Filters, order: str, limit: int | None) -> list[Row]:
     terms: list[str] = []
     values: list[str | int] = []
     for column, wanted in filters.items():
@@ -194,7 +206,11 @@ def _select(db: apsw.Connection, sql: str, filters: Filters, order: str, limit: 
         terms.append(f"{column} IN ({', '.join('?' * len(several))})" if len(several) != 1 else f"{column} = ?")
         values += several
     where = f" WHERE {' AND '.join(terms)}" if terms else ""
-    return list(rows(db, f"{sql}{where} {order} LIMIT ?", (*values, limit)))
+    return list(rows(db, f"{sql}{where} {order} LIMIT ?", (*values, _most(limit))))
+
+
+def _most(limit: int | None) -> int:
+    return -1 if limit is None else limit
 
 
 def _recorded(row: Row) -> Recorded:
@@ -208,7 +224,7 @@ _NUMBERED = f"SELECT r.number, {', '.join(f'r.{name}' for name in RUN_COLUMNS)} 
 _OWNERS = "SELECT DISTINCT owner FROM remit_run INDEXED BY remit_run_owner WHERE status = 'active'"
 _DROPPED = f"{_NUMBERED} remit_run r INDEXED BY remit_run_owner WHERE r.status = 'active' AND r.owner IS ?"
 _EXPIRED = f"""{_NUMBERED} remit_run r INDEXED BY remit_run_expiry
-    WHERE r.status = 'paused' AND r.expires_ms IS NOT NULL AND r.expires_ms <= ?"""
+    WHERE r.status = 'paused' AND r.expires_ms IS NOT NULL AND r.expires_ms <= max(?, r.updated_ms)"""
 _TOLD = f"""{_NUMBERED} (SELECT DISTINCT run FROM remit_inbox) i CROSS JOIN remit_run r
     WHERE r.id = i.run AND r.status IN ('paused', 'ended')"""
 _QUEUED = f"""{_NUMBERED} remit_run r WHERE r.status = 'queued'

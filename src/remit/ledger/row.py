@@ -13,9 +13,11 @@ import apsw
 
 from remit.ledger.sql import Row, execute
 from remit.types.approval import Approval
+from remit.types.change import Notice, Notify
 from remit.types.codec import decode_delivery, decode_label, decode_outcome
+from remit.types.delivery import Delivered
 from remit.types.ident import RunId
-from remit.types.ledger import Conversation, Delivered, Notice, Notify
+from remit.types.ledger import Conversation
 from remit.types.operation import Operation
 from remit.types.run import RunRow
 

@@ -25,8 +25,12 @@ BUSY_MS = 10_000
 def connect(path: Path, *, create: bool = False) -> apsw.Connection:
     """Open a ledger's file as every connection of ours is set; a new file is readable by its owner only.
 
+    Args:
+        create: whether it may be a new file, or one whose tables are yet to be made.
+
     Raises:
-        LedgerError: it cannot be opened, is no database, or is a newer version's (`ledger.newer`).
+        LedgerError: it cannot be opened, is no database, holds no ledger (`ledger.none`), or is a newer version's
+            (`ledger.newer`); it is left as it was.
     """
     try:
         if create:
@@ -34,7 +38,7 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             db.set_busy_timeout(BUSY_MS)
-            refuse_foreign(db, path)
+            refuse_foreign(db, path, create=create)
             _write_ahead(db)
             pragma(db, "synchronous", "FULL")
         except BaseException:
@@ -75,9 +79,16 @@ def migrate(db: apsw.Connection, now_ms: int) -> None:
             raise
 
 
-def refuse_foreign(db: apsw.Connection, path: Path) -> None:
-    """Raise `LedgerError` if the file is a newer version's, or numbers its schema for another program."""
+def refuse_foreign(db: apsw.Connection, path: Path, *, create: bool) -> None:
+    """Raise `LedgerError` if the file is a newer version's, numbers its schema for another program, or holds no ledger
+    and none is to be made."""
     version = _version(db)
+    if not version and not create:
+        raise LedgerError(
+            f"{path} holds no ledger; name the file of one (a new one is made where a run is started)",
+            code="ledger.none",
+            retryable=False,
+        )
     if version and not db.table_exists("main", "remit_migration"):
         raise LedgerError(
             f"{path} is another program's database; name a file of its own for the ledger",

@@ -29,8 +29,8 @@ from remit.ledger.transaction import Transaction, Work
 from remit.ledger.verify import verify
 from remit.ledger.watch import Poller, Watch
 from remit.ledger.writer import Writer
+from remit.types.delivery import LateReport
 from remit.types.ident import OwnerId, RunId
-from remit.types.ledger import LateReport
 
 __all__ = ["SqliteLedger"]
 
@@ -42,10 +42,10 @@ _log = logging.getLogger("remit.ledger")
 class _Opened:
     """What an open ledger holds, from its lock to its threads."""
 
-    def __init__(self, path: Path, now_ms: int) -> None:
+    def __init__(self, path: Path, now_ms: int, *, create: bool) -> None:
         self.pid = os.getpid()
         self.locks = lock.lock_directory(path)
-        self.reader = connect(path, create=True)
+        self.reader = connect(path, create=create)
         self.reading = threading.Lock()
         self.lock: lock.FileLock | None = None
         try:
@@ -105,10 +105,15 @@ class SqliteLedger(StoreLedger):
 
     A process may open the same file several times; each is an owner of its own. Not usable in a
     forked child: open another there.
+
+    Args:
+        create: whether `open` may make the file, or the tables in a file that holds no ledger yet; if not, such a
+            file is left as it is (`ledger.none`).
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path).resolve()  # the locks are beside the file itself, whatever it is called
+        self._create = create
         self._opened: _Opened | None = None
 
     @property
@@ -131,7 +136,7 @@ class SqliteLedger(StoreLedger):
 
         Raises:
             LedgerError: the file cannot be used; the message says why and what to do (`ledger.newer`,
-                `ledger.foreign`, `ledger.corrupt`, `ledger.full`, `ledger.unavailable`).
+                `ledger.foreign`, `ledger.none`, `ledger.corrupt`, `ledger.full`, `ledger.unavailable`).
         """
         if self._opened is None:
             self._opened = await asyncio.to_thread(self._enter, ambient.now_ms())
@@ -176,7 +181,7 @@ class SqliteLedger(StoreLedger):
 
     def _enter(self, now_ms: int) -> _Opened:
         try:
-            return _Opened(self.path, now_ms)
+            return _Opened(self.path, now_ms, create=self._create)
         except (apsw.Error, OSError) as error:
             raise translate(error, self.path) from error
 

@@ -22,9 +22,9 @@ from remit.ledger.chain import commitment_of, first_link, link
 from remit.ledger.row import APPROVAL, INBOX, OPERATION, RUN, approval_of, delivered_of, operation_of, run_of
 from remit.ledger.sql import Row, rows
 from remit.types.codec import decode_event
+from remit.types.delivery import Decision
 from remit.types.event import Event, RunEnded, RunStarted
 from remit.types.ident import RunId
-from remit.types.ledger import Decision
 from remit.types.run import RunRow
 
 __all__ = ["verify"]

@@ -13,43 +13,49 @@ from dataclasses import dataclass, replace
 from remit import ambient
 from remit.budget import price, price_bound
 from remit.errors import BudgetExceeded, InputError, ModelError, ProtocolError
+from remit.foreign import contained, origin
 from remit.loop.command import Ask, Backoff
 from remit.loop.live import Live
 from remit.loop.notice import notices
 from remit.loop.phase import Phase
 from remit.loop.state import RunState
-from remit.loop.transcript import size_of
+from remit.loop.transcript import bulk_of, size_of
 from remit.types.event import MessageAppended, ModelRequested, Replied, RequestFailed
-from remit.types.model import Reply
+from remit.types.label import TRUSTED, Label
+from remit.types.model import Reading, Reply
 
 __all__ = ["Reserved", "ask", "requested", "reserve"]
 
-_BYTES_PER_TOKEN = 3
+_FOUND_BY_PROVIDER = Label(trusted=False, sources=frozenset({"tools that the provider runs"}))
+
+_BOUND_BYTES_PER_TOKEN = 2
+"""For what is reserved: holds for prose, code and JSON."""
+_LIKELY_BYTES_PER_TOKEN = 4
+"""For what surely does not fit: a request that might is sent, and the provider counts it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """Upper bounds of what a request may take."""
+    """Upper bounds of what a request may take, and how many tokens it likely sends (`likely_tokens`)."""
 
     tokens: int
     usd_micros: int
-    input_tokens: int
+    likely_tokens: int
 
 
 def reserve(live: Live, state: RunState, fresh: int) -> Reserved:
     """What the next request may take at most.
 
     Args:
-        fresh: bytes that it adds to what is said already.
+        fresh: bulk that it adds to what is said already.
 
     Raises:
         InputError: there is a usd budget, and the model's price is unknown.
     """
-    if state.known_tokens:
-        input_tokens = state.known_tokens + (state.new_bytes + fresh) // _BYTES_PER_TOKEN
-    else:
-        whole = size_of(live.started.head) + sum(map(size_of, live.said)) + fresh
-        input_tokens = whole // _BYTES_PER_TOKEN
+    uncounted = state.new_bytes + fresh
+    if not state.known_tokens:
+        uncounted = size_of(live.started.head) + sum(map(bulk_of, live.said)) + fresh
+    input_tokens = state.known_tokens + -(-uncounted // _BOUND_BYTES_PER_TOKEN)
     output = live.started.max_tokens
     usd_micros = 0
     if live.limits.needs_price:
@@ -58,7 +64,7 @@ def reserve(live: Live, state: RunState, fresh: int) -> Reserved:
             message = "the usd budget needs the model's price, which is unknown; give a tokens budget instead"
             raise InputError(message, code="budget.price_unknown", model=live.spec.model.identity)
         usd_micros = bound
-    return Reserved(input_tokens + output, usd_micros, input_tokens)
+    return Reserved(input_tokens + output, usd_micros, state.known_tokens + uncounted // _LIKELY_BYTES_PER_TOKEN)
 
 
 def requested(live: Live, state: RunState, reserved: Reserved, command: Ask | Backoff) -> ModelRequested | str:
@@ -67,7 +73,7 @@ def requested(live: Live, state: RunState, reserved: Reserved, command: Ask | Ba
     if reason is not None:
         return reason
     window = live.spec.context_tokens
-    if window is not None and reserved.input_tokens >= window:
+    if window is not None and reserved.likely_tokens >= window:
         return "context.full"
     return ModelRequested(
         turn=command.turn,
@@ -122,7 +128,7 @@ async def _request(live: Live, command: Ask | Backoff) -> bool:
 def _fitting(live: Live, state: RunState, messages: Sequence[MessageAppended], command: Ask | Backoff) -> ModelRequested | str:
     for message in messages:
         state = replace(state, label=state.label.join(message.label))
-    fresh = sum(size_of(message.wording) for message in messages)
+    fresh = sum(bulk_of(message.wording) for message in messages)
     try:
         reserved = reserve(live, state, fresh)
     except InputError as error:
@@ -150,14 +156,16 @@ async def _reply(live: Live, command: Ask | Backoff) -> Replied | RequestFailed:
     wire = live.spec.model.wire
     ambient.reach("model.requested")
     try:
-        raw = await live.spec.model.ask(wire.body(live.started.head, live.said))
-        reply = wire.read(
-            raw,
+        body = wire.body(live.started.head, live.said)
+        with contained(awaiting=True):
+            raw = await live.spec.model.ask(body)
+        reading = Reading(
             max_tokens=live.started.max_tokens,
             names={tool.wire_name: tool.name for tool in live.started.tools},
             used_ids=live.used_ids | live.state.wire_ids,
             mint=lambda position: _minted(live, command.turn, position),
         )
+        reply = wire.read(raw, reading)
     except ModelError as error:
         after = error.details.get("retry_after_s")
         after_s = float(after) if isinstance(after, (int, float)) else None
@@ -165,7 +173,7 @@ async def _reply(live: Live, command: Ask | Backoff) -> Replied | RequestFailed:
     except ProtocolError as error:
         return _failed(command, error.code, error.message, retryable=True)
     except Exception as error:
-        return _failed(command, "model.error", f"the model raised {type(error).__name__}", retryable=False)
+        return _failed(command, "model.error", f"the model raised {type(origin(error)).__name__}", retryable=False)
     ambient.reach("model.replied")
     return _replied(live, command, reply)
 
@@ -203,4 +211,5 @@ def _replied(live: Live, command: Ask | Backoff, reply: Reply) -> Replied:
         response_id=reply.response_id,
         refusal=reply.refusal,
         mends=reply.mends,
+        label=_FOUND_BY_PROVIDER if reply.hosted else TRUSTED,
     )

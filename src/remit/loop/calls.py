@@ -88,7 +88,6 @@ def _proposal(call: CallState) -> Proposal:
         arguments=call.arguments,
         label=call.label,
         cut=call.cut,
-        caller=call.caller,
         again=call.counted,
         joined=call.joined,
     )

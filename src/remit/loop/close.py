@@ -14,8 +14,8 @@ from remit.loop.command import End, Pause
 from remit.loop.inbox import expire, take_held
 from remit.loop.live import Live
 from remit.loop.phase import Phase
+from remit.types.change import Change, FreeConversation
 from remit.types.event import RunEnded, Waiting
-from remit.types.ledger import Change, FreeConversation
 
 __all__ = ["end", "pause"]
 
@@ -24,7 +24,8 @@ async def pause(live: Live, command: Pause) -> None:
     """Let go until people decide, unless they have: then the run goes on."""
     async with live.inbox:
         await take_held(live)
-        if expire(live) or live.state.phase is not Phase.WAIT:
+        await live.journal.idle()
+        if await expire(live) or live.state.phase is not Phase.WAIT:
             return
         state = live.state
         approvals = tuple(call.approval for call in state.unanswered if call.approval is not None)
@@ -43,25 +44,37 @@ async def pause(live: Live, command: Pause) -> None:
 async def end(live: Live, command: End) -> None:
     """Record the end, if it still is one."""
     async with live.inbox:
+        await live.journal.idle()
         state = live.state
         if state.phase not in (Phase.STOP, Phase.ESCALATE) or state.unanswered:
             return
         changes = (*_free(live), *live.limits.book(state, ambient.now_ms()))
         ambient.reach("run.ended")
-        await live.journal.commit(_ended(live, command), changes=changes, status="ended", release=True)
+        ended = await _ended(live, command)
+        await live.journal.commit(ended, changes=changes, status="ended", release=True)
 
 
-def _ended(live: Live, command: End) -> RunEnded:
+async def _ended(live: Live, command: End) -> RunEnded:
     state, finished = live.state, command.how == "finished"
+    answer = await _answer(live) if finished else None
     return RunEnded(
         how=command.how,
         reason=command.reason,
-        answer=json.dumps(read_answer(live)[0]) if finished else None,
+        answer=answer,
         text=state.so_far,
         verified=finished and not state.open_operations,
         open_operations=state.open_operations,
         explanation=command.explanation,
     )
+
+
+async def _answer(live: Live) -> str:
+    """The answer that was found to hold; null where the agent of now cannot read it any more."""
+    try:
+        answer, _ = await read_answer(live)
+    except Exception:  # the agent's own classes: `AnswerChecked` has said that it holds
+        answer = None
+    return json.dumps(answer)
 
 
 def _free(live: Live) -> tuple[Change, ...]:

@@ -89,7 +89,7 @@ class HoldBack:
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """Answer a call `Refused(code)` without the gate: the reply did not stop to call tools."""
+    """Answer a call with the code, without the gate: the reply did not stop to call tools, or it was lost too often."""
 
     call: CallId
     code: str

@@ -1,12 +1,15 @@
 """The tasks of one run in this process: the first that fails ends them all.
 
-Knows asyncio only. Invariant: no task outlives `leave`, and no error of a task is lost.
+Knows asyncio only. Invariant: no task outlives `leave`, and no error of a task is lost; one that ends cancelled
+although nobody here cancelled it has failed.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+
+from remit.errors import RemitError
 
 __all__ = ["Crew"]
 
@@ -24,6 +27,7 @@ class Crew:
         self._wake = wake
         self._tasks: set[asyncio.Task[object]] = set()
         self._watching: asyncio.Task[object] | None = None
+        self._cancelled: set[asyncio.Task[object]] = set()
         self.failure: BaseException | None = None
 
     def spawn(self, work: Coroutine[object, object, object]) -> asyncio.Task[object]:
@@ -37,10 +41,20 @@ class Crew:
         """Start the one task that goes on until `leave`."""
         self._watching = self.spawn(work)
 
+    def cancel(self, task: asyncio.Task[object]) -> None:
+        """Interrupt a task, if it has not ended."""
+        if not task.done():
+            self._cancelled.add(task)
+            task.cancel()
+
     def _finished(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             self.failure = self.failure or task.exception()
+        elif task not in self._cancelled:
+            message = "a task of the run was cancelled from outside; what it was doing is taken up again"
+            self.failure = self.failure or RemitError(message, code="run.interrupted", retryable=True)
+        self._cancelled.discard(task)
         self._wake.set()
 
     @property
@@ -55,7 +69,7 @@ class Crew:
 
     async def leave(self) -> None:
         """Cancel what is under way. A task that does not let go in time is left behind."""
-        for task in self._tasks:
-            task.cancel()
+        for task in set(self._tasks):
+            self.cancel(task)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=_LEAVE_S)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
-from remit.errors import InputError, NotFound, RemitError
+from remit.errors import InputError, LedgerError, NotFound, RemitError
 from remit.gate import Gate
 from remit.loop.answer import check_answer
 from remit.loop.ask import ask
@@ -28,15 +29,17 @@ from remit.loop.spec import RunSpec
 from remit.loop.standing import standing_of
 from remit.loop.state import RunState
 from remit.loop.transition import fold
+from remit.types.change import Change, Create
 from remit.types.event import Event, MessageAppended, Recorded, Resumed, RunStarted
 from remit.types.ident import RunId
 from remit.types.label import TRUSTED
-from remit.types.ledger import Change, Create, Ledger
+from remit.types.ledger import Ledger
+from remit.types.model import Model
 from remit.types.part import Text
 from remit.types.principal import Principal
 from remit.types.run import RunRow, Standing, Submitted
 
-__all__ = ["Driver"]
+__all__ = ["Driver", "need_protocol"]
 
 _WATCH_S = 30.0
 
@@ -113,15 +116,14 @@ class Driver:
             return
         await live.journal.commit(resumed, claim=True, status="active")
         await take(live)
-        expire(live)
+        await self._gate.void_changed(live.scene)
+        await expire(live)
 
     async def _make(self, events: Sequence[Event]) -> Live:
         started = next((event for event in events if isinstance(event, RunStarted)), None)
         if started is None:
             raise NotFound(f"run {self._run} has no beginning", code="run.no_events")
-        if self._spec.model.wire.protocol != started.protocol:
-            message = f"run {self._run} speaks {started.protocol}; the agent's model now speaks another protocol"
-            raise InputError(message, code="model.protocol", run=self._run)
+        need_protocol(self._run, started.protocol, self._spec.model)
         return Live(
             self._spec,
             self._gate,
@@ -145,14 +147,31 @@ class Driver:
         crew = Crew(live.wake)
         calls = Calls(live, crew)
         self._driving = asyncio.current_task()
-        crew.watch(self._watch(live))
+        crew.watch(self._watch(live, crew))
         try:
             while not _let_go(live.state):
                 await self._step(live, crew, calls)
-        finally:
-            self._driving = None
-            await crew.leave()
+        except Exception as error:
+            await self._leave(crew)
+            await self._keep(live, error)
+            raise
+        except BaseException:
+            await self._leave(crew)
+            raise
+        await self._leave(crew)
+        await live.journal.close(released=True)
         return await self._standing(live)
+
+    async def _leave(self, crew: Crew) -> None:
+        self._driving = None
+        await crew.leave()
+
+    async def _keep(self, live: Live, error: Exception) -> None:
+        """What is known of a run that falls out of its driver is recorded, unless recording is what failed."""
+        if self._abandoned or isinstance(error, LedgerError):
+            return
+        with suppress(RemitError):  # the first error is the one to tell
+            await live.journal.close(released=False)
 
     async def _standing(self, live: Live) -> Standing:
         rows = await self._ledger.approvals(run=self._run, state=("pending",)) if live.state.paused else []
@@ -176,25 +195,28 @@ class Driver:
         if live.commands:
             await self._do(live.commands.popleft(), live, crew, calls)
             return
+        if live.journal.busy and not crew.working:
+            await live.journal.idle()
+            return
         if not live.wake.is_set() and not crew.working:
             raise RemitError(f"run {self._run} cannot go on: nothing is under way", code="run.stuck", run=self._run)
         await live.wake.wait()
         live.wake.clear()
 
-    async def _watch(self, live: Live) -> None:
+    async def _watch(self, live: Live, crew: Crew) -> None:
         """Journal what others tell the run, as it comes."""
         while True:
             if await self._ledger.wait_inbox(self._run, after=live.seen, timeout_s=_WATCH_S):
                 await take(live)
                 if live.state.cancelled is not None and self._asking is not None:
-                    self._asking.cancel()
+                    crew.cancel(self._asking)
 
     async def _do(self, command: Command, live: Live, crew: Crew, calls: Calls) -> None:
         match command:
             case Ask() | Backoff():
                 self._asking = crew.spawn(ask(live, command))
             case CheckAnswer():
-                crew.spawn(check_answer(live, command))
+                self._asking = crew.spawn(check_answer(live, command))
             case Correct():
                 _correct(live, command)
             case AppendResults():
@@ -205,7 +227,7 @@ class Driver:
                 await pause(live, command)
             case End():
                 if self._asking is not None:
-                    self._asking.cancel()
+                    crew.cancel(self._asking)
                 await crew.settle()
                 if crew.failure is None:
                     await end(live, command)
@@ -213,6 +235,22 @@ class Driver:
                 raise AssertionError("told where its event is folded")
             case _:
                 calls.do(command)
+
+
+def need_protocol(run: RunId, protocol: str, model: Model) -> None:
+    """Return if the model speaks the protocol of the run.
+
+    Raises:
+        InputError: `model.protocol`: it does not; says how the run goes on or ends.
+    """
+    if model.wire.protocol != protocol:
+        raise InputError(
+            f"run {run} speaks {protocol}, and the agent's model now speaks {model.wire.protocol}: give the agent a model of "
+            f"the old protocol until its runs have ended, or end this one: `await remit.cancel(run, by=...)`, or "
+            f"`remit cancel {run}`",
+            code="model.protocol",
+            run=run,
+        )
 
 
 def _correct(live: Live, command: Correct) -> None:

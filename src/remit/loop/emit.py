@@ -104,6 +104,7 @@ def _of_calls(state: RunState, commands: list[Command]) -> RunState:
 
 def _consider_next(state: RunState, commands: list[Command]) -> RunState:
     """One at a time, in the model's order."""
+    state = _give_up(state, state.current, commands)
     current = state.current
     if any(call.status == "considering" for call in current):
         return state
@@ -116,6 +117,8 @@ def _consider_next(state: RunState, commands: list[Command]) -> RunState:
 
 def _go_on(state: RunState, calls: tuple[CallState, ...], commands: list[Command]) -> RunState:
     """What needs no place in an order: recover, hear what people decided, answer what shared an operation."""
+    state = _give_up(state, calls, commands)
+    calls = tuple(call for call in calls if not _is_given_up(state, call))
     state = _recover(state, calls, commands)
     again = [call for call in calls if call.status == "joined" and guard.holder_ended(state, call)]
     again += [call for call in calls if call.status == "proposed"]
@@ -124,6 +127,17 @@ def _go_on(state: RunState, calls: tuple[CallState, ...], commands: list[Command
     decided = [call for call in calls if call.status == "decided"]
     commands += [Reconsider(call.id, call.approval) for call in decided if call.approval is not None]
     return state.marked(frozenset(call.id for call in decided), "deciding")
+
+
+def _give_up(state: RunState, calls: tuple[CallState, ...], commands: list[Command]) -> RunState:
+    """A read that was under way whenever a process ended may be why: it is not started for ever."""
+    lost = [call.id for call in calls if _is_given_up(state, call)]
+    commands += [Deny(name, "tool.lost") for name in lost]
+    return state.marked(frozenset(lost), "denying")
+
+
+def _is_given_up(state: RunState, call: CallState) -> bool:
+    return call.status == "proposed" and call.lost >= state.max_attempts
 
 
 def _recover(state: RunState, calls: tuple[CallState, ...], commands: list[Command]) -> RunState:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from remit.loop.phase import CallStatus
 from remit.loop.state import CallState, RunState
-from remit.loop.transcript import size_of
+from remit.loop.transcript import bulk_of
 from remit.types.budget import Spent
 from remit.types.event import (
     AnswerChecked,
@@ -31,7 +31,7 @@ from remit.types.event import (
     RunStarted,
     Waiting,
 )
-from remit.types.ident import CallId
+from remit.types.ident import call_id
 from remit.types.model import Call
 
 __all__ = ["add"]
@@ -105,6 +105,7 @@ def _of_model(state: RunState, event: ModelRequested | Replied | RequestFailed |
 
 def _replied(state: RunState, event: Replied) -> RunState:
     usage = event.usage
+    state = replace(state, label=state.label.join(event.label), asked_label=state.asked_label.join(event.label))
     calls = tuple(_proposal(state, event.turn, call) for call in event.calls)
     return replace(
         state,
@@ -125,14 +126,13 @@ def _replied(state: RunState, event: Replied) -> RunState:
 
 def _proposal(state: RunState, turn: int, call: Call) -> CallState:
     return CallState(
-        id=CallId(f"{turn}.{call.position}"),
+        id=call_id(turn, call.position),
         turn=turn,
         wire_id=call.wire_id,
         name=call.name,
         arguments=call.arguments,
         label=state.asked_label,
         cut=call.cut,
-        caller=call.caller,
     )
 
 
@@ -140,7 +140,7 @@ def _message(state: RunState, event: MessageAppended) -> RunState:
     return replace(
         state,
         label=state.label.join(event.label),
-        new_bytes=state.new_bytes + size_of(event.wording),
+        new_bytes=state.new_bytes + bulk_of(event.wording),
         told=state.told or event.source == "correction",
     )
 
@@ -152,7 +152,7 @@ def _results(state: RunState, event: ResultsAppended) -> RunState:
             label = label.join(call.result)
     receipts = frozenset(event.receipts)
     calls = tuple(replace(one, receipted=True) if one.id in receipts else one for one in state.calls)
-    new_bytes = state.new_bytes + size_of(event.wording)
+    new_bytes = state.new_bytes + bulk_of(event.wording)
     return replace(state, open_turn=False, label=label, calls=calls, new_bytes=new_bytes)
 
 
@@ -214,4 +214,5 @@ def _taken_up(state: RunState, call: CallState) -> CallState:
             return replace(call, status="decided")
         case _:
             answered = call.status in ("decided", "deciding") and call.operation is None
-            return replace(call, status="decided" if answered else "proposed")
+            lost = call.lost + (call.counted and call.effect == "read")
+            return replace(call, status="decided" if answered else "proposed", lost=lost)

@@ -6,12 +6,13 @@ no longer concerns anything is taken all the same.
 
 from __future__ import annotations
 
-from remit import ambient
+from remit.errors import Conflict
 from remit.loop.live import Live
 from remit.tool import Arguments
+from remit.types.change import VoidApproval
+from remit.types.delivery import CancelRun, Decision, Delivered
 from remit.types.event import ApprovalDecided, CancelRequested
-from remit.types.ident import ApprovalId
-from remit.types.ledger import CancelRun, Decision, Delivered, VoidApproval
+from remit.types.ident import ApprovalId, CallId
 
 __all__ = ["expire", "settle_later", "take", "take_held"]
 
@@ -43,7 +44,7 @@ async def _take_one(live: Live, delivered: Delivered) -> None:
             live.journal.note(*(() if decided is None else (decided,)), taken=(delivered.id,))
         case CancelRun():
             fresh = live.state.cancelled is None and live.state.ended is None
-            event = CancelRequested(by=delivery.by, reason=delivery.reason)
+            event = CancelRequested(by=delivery.by, reason=live.gate.redact(delivery.reason))
             live.journal.note(*((event,) if fresh else ()), taken=(delivered.id,))
         case _:
             await live.gate.deliver(delivered, live.scene)
@@ -58,7 +59,7 @@ def _decided(live: Live, decision: Decision) -> ApprovalDecided | None:
                 call=call.id,
                 verdict=decision.verdict,
                 by=decision.by,
-                reason=decision.reason,
+                reason=live.gate.redact(decision.reason),
                 edited=None if decision.edited is None else Arguments(decision.edited).digest,
                 answer=decision.answer,
                 trusted=decision.by == live.started.subject,
@@ -66,15 +67,22 @@ def _decided(live: Live, decision: Decision) -> ApprovalDecided | None:
     return None
 
 
-def expire(live: Live) -> bool:
-    """Take up that time has decided; whether it has."""
-    now = ambient.now_ms()
+async def expire(live: Live) -> bool:
+    """Take up that time has decided; whether it has. What a person said in time stands, and is in the inbox."""
+    now = live.journal.now_ms()
     over = [one for one in live.state.unanswered if one.status == "awaiting" and (one.expires_ms or now + 1) <= now]
-    for call in over:
-        approval = call.approval or ApprovalId("")
-        event = ApprovalDecided(approval=approval, call=call.id, verdict="expired", by="time")
-        live.journal.note(event, changes=(VoidApproval(approval, "expired"),))
-    return bool(over)
+    return any([await _expired(live, call.id, call.approval or ApprovalId("")) for call in over])
+
+
+async def _expired(live: Live, call: CallId, approval: ApprovalId) -> bool:
+    event = ApprovalDecided(approval=approval, call=call, verdict="expired", by="time")
+    try:
+        await live.journal.commit(event, changes=(VoidApproval(approval, "expired", was="pending"),))
+    except Conflict as conflict:
+        if conflict.code != "approval.moved":
+            raise
+        return False
+    return True
 
 
 async def settle_later(live: Live) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from remit.budget import Tally, budget_from_json, limits_of
+from remit.budget import Tally, budget_from_json, deadline_ms, limits_of
 from remit.loop.state import RunState
 from remit.types.budget import Budget, Spent
+from remit.types.change import Spend
 from remit.types.event import ModelRequested, Recorded, Replied, RequestFailed, RunStarted
 from remit.types.ident import Digest
-from remit.types.ledger import Ledger, Spend
-from remit.types.outcome import Refused
+from remit.types.ledger import Ledger
 
 __all__ = ["Limits"]
 
@@ -66,20 +66,33 @@ class Limits:
         seconds = None if self.conversation is None else self.conversation.seconds
         return "budget.seconds" if seconds is not None and spent_ms >= seconds * 1000 else None
 
-    def admit(self, state: RunState, tool: str, digest: Digest | None, *, polls: bool) -> Refused | None:
-        """None, or why one more call of the tool is refused."""
+    def left_s(self, state: RunState, now_ms: int) -> float | None:
+        """How much time the run has left by `seconds` and `deadline`; None is no bound."""
+        own, shared = self.budget, self.conversation
+        active_ms = state.tally.active_ms(now_ms)
+        left_ms: list[float] = [
+            at_ms - now_ms for at_ms in (deadline_ms(own), shared and deadline_ms(shared)) if at_ms is not None
+        ]
+        if own.seconds is not None:
+            left_ms.append(own.seconds * 1000 - active_ms)
+        if shared is not None and shared.seconds is not None:
+            left_ms.append(shared.seconds * 1000 - active_ms - self.before.active_ms)
+        return min(left_ms) / 1000 if left_ms else None
+
+    def admit(self, state: RunState, tool: str, digest: Digest | None, *, polls: bool) -> str | None:
+        """None, or the code with which one more call of the tool is refused."""
         for budget, tally in self._counted(state):
-            refused = tally.admit(budget, tool, digest, polls=polls)
-            if refused is not None:
-                return refused
+            code = tally.admit(budget, tool, digest, polls=polls)
+            if code is not None:
+                return code
         return None
 
-    def may_ask(self, state: RunState) -> Refused | None:
-        """None, or why no further person is asked."""
+    def may_ask(self, state: RunState) -> str | None:
+        """None, or the code with which no further person is asked."""
         for budget, tally in self._counted(state):
-            refused = tally.may_ask(budget)
-            if refused is not None:
-                return refused
+            code = tally.may_ask(budget)
+            if code is not None:
+                return code
         return None
 
     def request(self, state: RunState, event: ModelRequested, at_ms: int) -> tuple[Spend, ...]:

@@ -19,10 +19,10 @@ from remit.loop.spec import RunSpec
 from remit.loop.state import RunState
 from remit.loop.transcript import transcript, wire_ids
 from remit.loop.transition import limit, transition
+from remit.types.change import Notify
 from remit.types.event import CallEnded, Recorded, RunStarted
 from remit.types.ident import Digest, RunId
-from remit.types.ledger import Ledger, Notify
-from remit.types.outcome import Refused
+from remit.types.ledger import Ledger
 from remit.types.principal import Principal
 
 __all__ = ["Live"]
@@ -80,7 +80,7 @@ class Live:
             on_wait=started.on_wait,
         )
 
-    def _admit(self, tool: str, digest: Digest | None) -> Refused | None:
+    def _admit(self, tool: str, digest: Digest | None) -> str | None:
         return self.limits.admit(self.state, tool, digest, polls=tool in self.spec.polls)
 
     def take_over(self, state: RunState, recorded: Sequence[Recorded], *, epoch: int) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from remit.gate import render
+from remit.label import missing
 from remit.loop.live import Live
-from remit.types.event import CallEnded, MessageAppended
-from remit.types.label import Label
-from remit.types.ledger import Notice, TakeNotice
+from remit.types.change import Notice, TakeNotice
+from remit.types.event import CallConsidered, MessageAppended
+from remit.types.label import TRUSTED, Label
 from remit.types.part import Text
 
 __all__ = ["notices"]
@@ -41,16 +42,14 @@ def _line(notice: Notice) -> str:
 
 
 async def _label(live: Live, waiting: Sequence[Notice]) -> Label:
-    """The labels of the results that the notices speak of; one that is not found is nobody's word."""
-    label = Label(trusted=True)
+    """What the notices do to the context: what a call's result would have done, had it come in time."""
+    label = TRUSTED
     for run in {one.notify.run for one in waiting}:
-        calls = {one.notify.call for one in waiting if one.notify.run == run}
-        found = {
-            one.event.call: one.event.label
-            for one in await live.ledger.read(run)
-            if isinstance(one.event, CallEnded) and one.event.call in calls
+        proposed = {
+            one.event.call: one.event.label for one in await live.ledger.read(run) if isinstance(one.event, CallConsidered)
         }
-        for call in calls:
-            unknown = Label(trusted=False, readers=frozenset({live.started.subject}))
-            label = label.join(found.get(call, unknown))
+        for notify in (one.notify for one in waiting if one.notify.run == run):
+            context = proposed.get(notify.call, missing(live.started.subject))
+            said = live.gate.label_of(notify.tool, notify.outcome, context, subject=live.started.subject)
+            label = label.join(said)
     return label

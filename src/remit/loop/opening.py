@@ -14,10 +14,10 @@ from remit.loop.ask import requested, reserve, stop_reason
 from remit.loop.command import Ask
 from remit.loop.live import Live
 from remit.loop.notice import notices
-from remit.loop.transcript import transcript
+from remit.loop.transcript import bulk_of, transcript
 from remit.loop.transition import fold
+from remit.types.change import Change, Create, FreeConversation
 from remit.types.event import Event, Recorded, RunEnded
-from remit.types.ledger import Change, Create, FreeConversation
 
 __all__ = ["open_run"]
 
@@ -39,7 +39,7 @@ async def open_run(
     now = ambient.now_ms()
     imagined = [Recorded(live.run, number, now, event) for number, event in enumerate(first, start=1)]
     state = fold(imagined)
-    said = sum(len(wording.encode("utf-8", "surrogatepass")) for wording in transcript(imagined))
+    said = sum(map(bulk_of, transcript(imagined)))
     request = requested(live, state, reserve(live, state, said), Ask(1, 1))
     if not isinstance(request, str):
         spends = live.limits.request(state, request, now)

@@ -14,7 +14,7 @@ from remit.types.event import CallConsidered, CallEnded, ResultsAppended
 from remit.types.ident import Digest
 from remit.types.label import TRUSTED
 from remit.types.model import ResultText
-from remit.types.outcome import Attachment, Refused, Succeeded
+from remit.types.outcome import Attachment, Failed, Refused, Succeeded
 
 __all__ = ["append_results", "deny"]
 
@@ -51,7 +51,7 @@ def _receipt(call: CallState) -> ResultText:
 
 
 def deny(live: Live, command: Deny) -> None:
-    """Answer a call of a reply that did not stop to call tools: nothing runs, and the gate is not asked."""
+    """Answer a call that the loop itself does not start: nothing runs, and the gate is not asked."""
     call = live.state.call(command.call)
     if call is None or call.status == "ended":
         return
@@ -68,6 +68,7 @@ def deny(live: Live, command: Deny) -> None:
         code=command.code,
         label=call.label,
     )
-    outcome = Refused(code=code.name, message=code.says, retry=code.retry)
+    kind = Failed if "failed" in code.kinds else Refused
+    outcome = kind(code=code.name, message=code.says, retry=code.retry)
     ended = CallEnded(call=call.id, tool=call.name, outcome=outcome, label=TRUSTED, changed=False)
-    live.journal.note(considered, ended)
+    live.journal.note(*(() if call.counted else (considered,)), ended)

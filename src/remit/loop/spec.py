@@ -6,7 +6,7 @@ alike under every version of the agent.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from remit.loop.state import MAX_ATTEMPTS
@@ -27,7 +27,7 @@ class RunSpec:
     Args:
         model: who is asked. Its wire must speak the run's recorded protocol.
         answer: reads the final text; None takes the text itself as the answer.
-        done: true, or false, or a sentence that says what is not yet true of the outside world.
+        done: true, or false, or a sentence that says what is not yet true of the outside world; async or not.
         polls: names of tools whose repeats count only while their result stays equal.
         max_attempts: requests for one turn, the first included.
         log: told every event as it is folded; it must not raise. What it was told may yet be lost with the process.
@@ -36,7 +36,7 @@ class RunSpec:
 
     model: Model
     answer: Check | None = None
-    done: Callable[[], Awaitable[object]] | None = None
+    done: Callable[[], object] | None = None
     polls: frozenset[str] = frozenset()
     max_attempts: int = MAX_ATTEMPTS
     log: Callable[[Recorded], None] | None = None

@@ -34,6 +34,7 @@ class CallState:
     Args:
         label: of the context that the model saw when it proposed.
         counted: it was considered at least once.
+        lost: of a read: how many processes were gone before it had an answer.
         resources, key: as `CallConsidered` says; what it shares with others.
         approval: what a person was asked last, with its expiry; `asked` until it is decided.
         receipted: the model was told "submitted, not done".
@@ -47,9 +48,9 @@ class CallState:
     arguments: str
     label: Label
     cut: bool = False
-    caller: str = "direct"
     status: CallStatus = "proposed"
     counted: bool = False
+    lost: int = 0
     effect: Literal["read", "write", "ask"] | None = None
     resources: tuple[str, ...] | None = None
     key: Digest | None = None
@@ -83,7 +84,7 @@ class RunState:
         open_turn: the last reply has calls, and their answers are not on the transcript yet.
         stop, refusal, text: of the last reply; `so_far` is the last text that was not empty.
         calls: of this turn, and those of earlier turns that have no outcome yet.
-        known_tokens, new_bytes: size of the context at the last reply, and what was appended since.
+        known_tokens, new_bytes: size of the context at the last reply, and the bulk of what was appended since.
         booked: what the ledger was told of the tally when the run last asked, waited or ended.
         told: the model was told once what is not yet true.
         closing: the model has stopped and is not asked again; what people decide is still done.

@@ -6,18 +6,19 @@ loads no HTTP client.
 
 from __future__ import annotations
 
-from remit.model.provider import Anthropic, OpenAIChat, OpenAIResponses, resolve
-from remit.model.scripted import ScriptedCall, ScriptedModel, Turn, call
+from remit.model.provider import Anthropic, OpenAIChat, OpenAIResponses, need_key, resolve
+from remit.model.scripted import Said, ScriptedCall, ScriptedModel, call
 from remit.model.sender import Timeouts
 
 __all__ = [
     "Anthropic",
     "OpenAIChat",
     "OpenAIResponses",
+    "Said",
     "ScriptedCall",
     "ScriptedModel",
     "Timeouts",
-    "Turn",
     "call",
+    "need_key",
     "resolve",
 ]

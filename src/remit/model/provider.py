@@ -18,7 +18,7 @@ from remit.types.ident import Digest
 from remit.types.model import Model, ProtocolName, Wire
 from remit.wire import wire_for
 
-__all__ = ["Anthropic", "OpenAIChat", "OpenAIResponses", "resolve"]
+__all__ = ["Anthropic", "OpenAIChat", "OpenAIResponses", "need_key", "resolve"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,10 @@ class _Remote:
     async def aclose(self) -> None:
         """Close the connections of this event loop; the model can be asked again."""
         await self._sender.aclose()
+
+    def need_key(self) -> None:
+        """As `need_key` of the module."""
+        self._headers()
 
     def _headers(self) -> Mapping[str, str]:
         key = self._key or os.environ.get(self._service.key_variable) or ""
@@ -188,6 +192,16 @@ def resolve(
     if kind is None or not name:
         raise InputError(f"a model is written as one of {', '.join(_KINDS)}, a colon and a name", code="model.identity")
     return kind(name, base_url=base_url, api_key=api_key, timeouts=timeouts)
+
+
+def need_key(model: Model) -> None:
+    """Return if the model can be asked as far as can be told here; what only the provider knows shows when it is asked.
+
+    Raises:
+        InputError: there is no key (`model.key`); the message names the variable.
+    """
+    if isinstance(model, _Remote):
+        model.need_key()
 
 
 def _address(url: str) -> str:

@@ -19,7 +19,7 @@ from remit.types.model import ProtocolName, Stop, Wire
 from remit.wire import wire_for
 from remit.wire.text import quote
 
-__all__ = ["Said", "ScriptedCall", "ScriptedModel", "Turn", "call"]
+__all__ = ["Said", "ScriptedCall", "ScriptedModel", "call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ call = _Caller()
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One reply of a scripted model, with its stop and usage where they matter."""
+    """One reply of a scripted model; made by `ScriptedModel.turn` where stop and usage matter."""
 
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()
@@ -61,7 +61,7 @@ class Turn:
 
 
 Said = str | ScriptedCall | Sequence[ScriptedCall] | tuple[str, Sequence[ScriptedCall]] | Turn | BaseException | bytes
-"""What a reply can be written as: text, calls, both, a whole `Turn`, an error to raise, a body as it is."""
+"""What a reply can be written as: text, calls, both, a `ScriptedModel.turn(...)`, an error to raise, a body as it is."""
 
 Speaker = Callable[[dict[str, Json]], Said | Awaitable[Said]]
 """Makes a reply from the request body, at once or as a coroutine."""

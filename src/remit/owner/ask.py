@@ -11,6 +11,7 @@ from remit.errors import Conflict, InputError, NotFound
 from remit.owner.request import Asked, Request, parts_of
 from remit.owner.start import open_run
 from remit.owner.state import State, need_principal
+from remit.types.given import given_id
 from remit.types.ident import ConversationId, RunId
 from remit.types.label import UNTRUSTED
 from remit.types.principal import Principal
@@ -36,9 +37,13 @@ async def ask(
     """
     bound = state.bound(name_of(state, agent))
     principal = need_principal(principal)
-    chain = Conversation(ConversationId(conversation)) if isinstance(conversation, str) else conversation
-    if request_id == "" or (chain is not None and not chain.id):
-        raise InputError("request_id= and conversation= are not empty; leave them out instead", code="request.id")
+    if request_id is not None:
+        given_id(request_id, "request_id=", "give your own id of this request, or leave it out")
+    chain = conversation if isinstance(conversation, Conversation) else None
+    if conversation is not None:
+        name = conversation if chain is None else chain.id
+        name = given_id(name, "conversation=", "give its id or a Conversation, or leave it out")
+        chain = chain or Conversation(ConversationId(name))
     request = Request(
         parts=parts_of(asked),
         scopes=principal.scopes,
@@ -69,6 +74,8 @@ def name_of(state: State, agent: str | Agent) -> str:
     """
     if isinstance(agent, str):
         return agent
+    if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError("agent= is an agent's name, or the Agent itself", code="input.agent")
     if state.agents.get(agent.name) is not agent:
         message = f"this agent {agent.name!r} is not in Remit(agents=[...]); add it there"
         raise NotFound(message, code="agent.unknown", agent=agent.name)

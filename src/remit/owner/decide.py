@@ -17,8 +17,9 @@ from remit.owner.follow import row_of
 from remit.owner.state import State
 from remit.tool import Arguments
 from remit.types.approval import Approval, ApprovalKind
+from remit.types.delivery import CancelRun, Decision, Settlement, Withdrawal
+from remit.types.given import given_bool, given_id, given_text
 from remit.types.ident import ApprovalId, Json, OperationId, RunId
-from remit.types.ledger import CancelRun, Decision, Settlement, Withdrawal
 from remit.types.operation import Operation
 from remit.types.principal import Principal
 
@@ -30,7 +31,7 @@ By = Principal | str
 
 async def decide(
     state: State,
-    approval: ApprovalId,
+    approval: str | Approval,
     allow: bool,
     *,
     by: Principal,
@@ -40,19 +41,21 @@ async def decide(
     """Say yes or no to an approval; a second decision gives back the first one's row."""
     row = await _approval(state, approval, "approval", by)
     may_decide(row, by)
-    verdict: Literal["approved", "denied"] = "approved" if allow else "denied"
+    verdict: Literal["approved", "denied"] = "approved" if given_bool(allow, "allow= of decide") else "denied"
     if arguments is not None and not allow:
         raise InputError("arguments= goes with a yes only; leave it out to deny", code="decision.arguments")
     edited = None if arguments is None else _edited(state, row, arguments)
-    decision = Decision(approval=approval, verdict=verdict, by=by.subject, reason=reason, edited=edited)
+    reason = given_text(reason, "reason= of decide")
+    decision = Decision(approval=row.id, verdict=verdict, by=by.subject, reason=reason, edited=edited)
     return await _post(state, decision)
 
 
-async def answer(state: State, question: ApprovalId, value: Json, *, by: Principal, reason: str = "") -> Approval:
+async def answer(state: State, question: str | Approval, value: Json, *, by: Principal, reason: str = "") -> Approval:
     """Answer a question of `ask_user`; a second answer gives back the first one's row."""
     row = await _approval(state, question, "question", by)
     may_decide(row, by)
-    decision = Decision(approval=question, verdict="answered", by=by.subject, reason=reason, answer=encode(value))
+    reason = given_text(reason, "reason= of answer")
+    decision = Decision(approval=row.id, verdict="answered", by=by.subject, reason=reason, answer=encode(value))
     return await _post(state, decision)
 
 
@@ -68,8 +71,9 @@ async def withdraw(state: State, operation: OperationId, *, by: By, reason: str 
 async def settle(state: State, operation: OperationId, happened: bool, *, by: By, reason: str, result: Json = None) -> RunId:
     """Say what became of an operation in doubt. Gives the run that is told."""
     row = await operation_of(state, operation, by)
-    if not reason:
+    if not given_text(reason, "reason= of settle"):
         raise InputError("reason= of settle: say how you know", code="settlement.reason")
+    given_bool(happened, "happened= of settle")
     if row.state == "dispatched" and row.owner is not None and await state.ledger.alive(row.owner):
         raise Conflict("the operation is still running; wait for its end", code="operation.running", operation=operation)
     if row.state not in ("dispatched", "unknown"):
@@ -102,9 +106,11 @@ async def _post(state: State, decision: Decision) -> Approval:
     return decided
 
 
-async def _approval(state: State, approval: ApprovalId, kind: ApprovalKind, by: Principal) -> Approval:
+async def _approval(state: State, said: str | Approval, kind: ApprovalKind, by: Principal) -> Approval:
     if not isinstance(by, Principal):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError("by= must be the Principal who decides, with the scopes that it holds", code="decision.by")
+    name = said.id if isinstance(said, Approval) else said
+    approval = ApprovalId(given_id(name, f"the {kind}", "give its row or its id, as approvals() has it"))
     row = await state.ledger.approval(approval)
     if row is None:
         raise NotFound(f"no approval {approval!r}; take an id from approvals", code="approval.not_found", approval=approval)
@@ -117,6 +123,7 @@ async def _approval(state: State, approval: ApprovalId, kind: ApprovalKind, by: 
 
 async def operation_of(state: State, operation: OperationId, by: By) -> Operation:
     """The operation's row, for whoever speaks about it."""
+    given_id(operation, "the operation's id", "take one from operations()")
     row = await state.ledger.operation(operation)
     if row is None:
         message = f"no operation {operation!r}; take an id from operations"
@@ -132,9 +139,7 @@ def _same_tenant(by: By, tenant: str, what: str, name: str) -> None:
 
 def _subject(by: By) -> str:
     subject = by.subject if isinstance(by, Principal) else by
-    if not subject:
-        raise InputError("by= must name who says this", code="by.missing")
-    return subject
+    return given_id(subject, "by=", "give the Principal who says this, or the name of an operator")
 
 
 def _edited(state: State, row: Approval, arguments: Mapping[str, Json]) -> str:

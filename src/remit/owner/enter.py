@@ -16,14 +16,14 @@ from remit.agent import Agent
 from remit.errors import DefinitionError, InputError
 from remit.ledger import SqliteLedger
 from remit.owner.override import current
-from remit.owner.state import Live, Principals, State
+from remit.owner.state import Live, Principals, State, recorder_for
 from remit.owner.waiting import OnWaiting, Teller
 from remit.owner.watch import sweep, watch
 from remit.types.ledger import Ledger
+from remit.types.secret import check_secrets
 
 __all__ = ["LedgerLike", "Open", "Setup", "enter", "leave"]
 
-_SHORTEST = 4
 LedgerLike = str | Path | Ledger | None
 
 
@@ -54,8 +54,8 @@ class Setup:
         """Check what was passed.
 
         Raises:
-            DefinitionError: agents are no agents, or two have one name.
-            InputError: secrets or times that cannot be used.
+            DefinitionError: agents are no agents, or two have one name; secrets that cannot be removed.
+            InputError: a time that cannot be used.
         """
         if isinstance(agents, Agent):
             raise DefinitionError("agents= of Remit is a list: agents=[agent]", code="owner.agents")
@@ -67,9 +67,7 @@ class Setup:
                 message = f"two agents are named {agent.name!r}; give one of them another name"
                 raise DefinitionError(message, code="owner.agents", agent=agent.name)
             by_name[agent.name] = agent
-        if isinstance(secrets, str) or any(len(one) < _SHORTEST for one in secrets):
-            message = f"secrets= of Remit is a list of strings, each of at least {_SHORTEST} characters"
-            raise InputError(message, code="owner.secrets")
+        check_secrets(secrets, "secrets= of Remit")
         if drain_s < 0:
             raise InputError("drain_s= of Remit is at least 0", code="owner.drain_s")
         return cls(
@@ -104,13 +102,29 @@ async def enter(setup: Setup) -> Open:
         secrets=setup.secrets,
         model=instead.model,
     )
-    teller = None if setup.on_waiting is None else Teller(ledger, frozenset(setup.agents), setup.on_waiting)
+    teller = None if setup.on_waiting is None else _teller(state, setup.on_waiting)
     try:
         await sweep(state)
     except BaseException:
         await _drop(state)
         raise
-    return Open(state, asyncio.ensure_future(watch(state, teller)))
+    background = asyncio.ensure_future(watch(state, teller))
+    background.add_done_callback(lambda task: _log_end(state, task))
+    return Open(state, background)
+
+
+def _teller(state: State, on_waiting: OnWaiting) -> Teller:
+    recorder = recorder_for(state.secrets)
+    return Teller(state.ledger, frozenset(state.agents), on_waiting, recorder=recorder, nudge=state.nudge)
+
+
+def _log_end(state: State, background: asyncio.Task[None]) -> None:
+    """The background ends by being cancelled; any other end leaves runs that nobody takes up."""
+    if background.cancelled():
+        return
+    error = background.exception()
+    if error is not None:
+        recorder_for(state.secrets).log_error(error)
 
 
 async def leave(opened: Open, *, drain_s: float) -> None:

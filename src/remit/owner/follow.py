@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from remit.errors import NotFound
+from remit.errors import InputError, NotFound
+from remit.owner.state import need_principal
 from remit.types.event import Recorded
+from remit.types.given import given_id, is_count
 from remit.types.ident import RunId
 from remit.types.ledger import Ledger
 from remit.types.principal import Principal
@@ -26,7 +28,11 @@ async def row_of(ledger: Ledger, run: RunId, principal: Principal | None = None)
 
     Raises:
         NotFound: there is none, or it is not this principal's.
+        InputError: the id is no text, or the principal is none.
     """
+    given_id(run, "the run's id", "give the id that run() or submit() gave")
+    if principal is not None:
+        need_principal(principal)
     row = await ledger.run(run)
     if row is None or (principal is not None and (row.tenant, row.subject) != (principal.tenant, principal.subject)):
         raise NotFound(f"no run {run!r}; take the id that run() or submit() gave", code="run.not_found", run=run)
@@ -36,6 +42,8 @@ async def row_of(ledger: Ledger, run: RunId, principal: Principal | None = None)
 async def follow(ledger: Ledger, run: RunId, *, after: int, principal: Principal | None) -> AsyncIterator[Recorded]:
     """Yield events with a sequence number above `after`, as they come; end when nothing more can."""
     await row_of(ledger, run, principal)
+    if not is_count(after):
+        raise InputError("after= of follow is a sequence number, 0 or more", code="follow.after")
     seen = await ledger.changed(-1, timeout_s=0)
     while True:
         row = await row_of(ledger, run)

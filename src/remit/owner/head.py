@@ -100,6 +100,7 @@ def _head(bound: Bound, instructions: str) -> Wording:
         instructions=instructions,
         tools=tuple(tool.declaration for tool in agent.catalogue.tools),
         max_tokens=agent.max_tokens,
+        tool_choice=agent.tool_choice,
         parallel=agent.parallel,
         answer_schema=None if agent.answer_type is None else agent.answer_type.schema,
         settings=agent.settings,

@@ -20,7 +20,7 @@ from remit.owner.state import Principals, State
 from remit.owner.waiting import OnWaiting
 from remit.types.approval import Approval, ApprovalState
 from remit.types.event import Recorded
-from remit.types.ident import ApprovalId, Digest, Json, OperationId, RunId
+from remit.types.ident import Digest, Json, OperationId, RunId
 from remit.types.ledger import Ledger
 from remit.types.operation import Operation, OperationState
 from remit.types.principal import Principal
@@ -185,7 +185,7 @@ class Remit:
 
     async def decide(
         self,
-        approval: str,
+        approval: str | Approval,
         allow: bool,
         *,
         by: Principal,
@@ -195,7 +195,7 @@ class Remit:
         """Say yes or no to an approval; harmless twice: the second gets the first one's answer.
 
         Args:
-            approval: its id.
+            approval: its id, or its row as `Paused.approvals` has it.
             allow: yes or no.
             by: who decides; needs the approval's scope, and is not the requester where two people are needed.
             reason: for the record; a model reads it on a no.
@@ -204,13 +204,13 @@ class Remit:
         Raises:
             Denied: `by` may not decide this.
             NotFound: there is no such approval in the tenant of `by`.
-            InputError: the arguments do not fit the tool.
+            InputError: the arguments do not fit the tool, or something else that was passed cannot be used.
         """
-        return await decide.decide(self._state, ApprovalId(approval), allow, by=by, reason=reason, arguments=arguments)
+        return await decide.decide(self._state, approval, allow, by=by, reason=reason, arguments=arguments)
 
-    async def answer(self, question: str, value: Json, *, by: Principal, reason: str = "") -> Approval:
+    async def answer(self, question: str | Approval, value: Json, *, by: Principal, reason: str = "") -> Approval:
         """Answer a question that a model asked with `ask_user`; harmless twice."""
-        return await decide.answer(self._state, ApprovalId(question), value, by=by, reason=reason)
+        return await decide.answer(self._state, question, value, by=by, reason=reason)
 
     async def withdraw(self, operation: str, *, by: By, reason: str = "") -> None:
         """Do not start an operation that waits for approval; nothing if it has started."""
@@ -258,18 +258,18 @@ class Remit:
         await follow.row_of(self._state.ledger, RunId(run), principal)
         return await self._state.ledger.read(RunId(run))
 
-    async def runs(self, *, status: Sequence[RunStatus] | None = None, limit: int = 100) -> list[RunRow]:
+    async def runs(self, *, status: Sequence[RunStatus] | None = None, limit: int | None = 100) -> list[RunRow]:
         """Runs of every agent in the ledger, newest first."""
         return await self._state.ledger.runs(status=status, limit=limit)
 
     async def operations(
-        self, *, run: str | None = None, state: Sequence[OperationState] | None = None, limit: int = 100
+        self, *, run: str | None = None, state: Sequence[OperationState] | None = None, limit: int | None = 100
     ) -> list[Operation]:
         """Effects and what became of them, oldest first."""
         return await self._state.ledger.operations(run=None if run is None else RunId(run), state=state, limit=limit)
 
     async def approvals(
-        self, *, run: str | None = None, state: Sequence[ApprovalState] | None = ("pending",), limit: int = 100
+        self, *, run: str | None = None, state: Sequence[ApprovalState] | None = ("pending",), limit: int | None = 100
     ) -> list[Approval]:
         """Approvals and questions, oldest first; those that wait, unless other states are named."""
         return await self._state.ledger.approvals(run=None if run is None else RunId(run), state=state, limit=limit)

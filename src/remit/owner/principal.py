@@ -5,17 +5,21 @@ Invariant: never another tenant or subject than the run's, and a denial by the a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Literal
 
 from remit.errors import Denied, NotFound
-from remit.owner.state import State
+from remit.foreign import contained
+from remit.owner.state import State, recorder_for
 from remit.types.event import Recorded, Resumed, RunStarted
 from remit.types.principal import Principal
 
 __all__ = ["recorded_principal", "scopes_of_now"]
 
 Source = Literal["caller", "principals", "recorded"]
+_PRINCIPALS_S = 3.0
+"""How long `principals=` may take; an owner that opens waits for it."""
 
 
 async def scopes_of_now(state: State, recorded: Principal, caller: Principal | None = None) -> tuple[Principal, Source]:
@@ -23,7 +27,8 @@ async def scopes_of_now(state: State, recorded: Principal, caller: Principal | N
 
     Raises:
         NotFound: the caller is somebody else.
-        Denied: `principals=` says that it may not act any more (`principal.denied`), or failed (`principal.failed`).
+        Denied: `principals=` says that it may not act any more (`principal.denied`), failed or did not
+            answer in time (`principal.failed`).
     """
     if caller is not None:
         if not caller.same_as(recorded):
@@ -32,9 +37,13 @@ async def scopes_of_now(state: State, recorded: Principal, caller: Principal | N
     if state.principals is None:
         return recorded, "recorded"
     try:
-        now = await state.principals(recorded.tenant, recorded.subject)
-    except Exception as error:
-        message = "principals= failed for this principal; the run waits"
+        async with asyncio.timeout(_PRINCIPALS_S):
+            with contained(awaiting=True):
+                now = await state.principals(recorded.tenant, recorded.subject)
+    except Exception as error:  # the application's own function
+        recorder_for(state.secrets).log_hook("principals=", error)
+        late = isinstance(error, TimeoutError)
+        message = f"principals= {'did not answer in time' if late else 'failed'} for this principal; the run waits"
         raise Denied(message, code="principal.failed", retryable=True) from error
     if now is None or not now.same_as(recorded):
         raise Denied("principals= does not know this principal any more; the run waits", code="principal.denied")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from remit.errors import Conflict, RunOwned
+from remit.errors import Conflict, InputError, RunOwned
 from remit.gate import Gate, Scene
 from remit.ledger import Journal
 from remit.loop import Driver, RunSpec
@@ -19,13 +19,15 @@ from remit.owner.principal import recorded_principal
 from remit.owner.request import Request
 from remit.owner.state import State
 from remit.owner.take import is_owned, protocol_of, try_take_up
+from remit.types.delivery import CancelRun, Decision, Delivered, Withdrawal
 from remit.types.event import CancelRequested, Recorded, Resumed, RunEnded, RunStarted
 from remit.types.ident import RunId
-from remit.types.ledger import CancelRun, Decision, Delivered, Withdrawal
 from remit.types.principal import Principal
 from remit.types.run import RunRow
 
-__all__ = ["record"]
+__all__ = ["record", "take_or_record"]
+
+_UNFIT = ("model.protocol", "model.key")
 
 
 async def record(state: State, run: RunId) -> None:
@@ -35,25 +37,63 @@ async def record(state: State, run: RunId) -> None:
         return
     try:
         if not row.host and row.status != "queued" and (row.status == "ended" or row.agent in state.agents):
-            await try_take_up(state, row)
+            await _take_up(state, row)
             return
-        async with state.recording:
-            await _record_here(state, await row_of(state.ledger, run))
+        await _record(state, run)
     except (RunOwned, Conflict):
         return
 
 
+async def take_or_record(state: State, row: RunRow) -> bool:
+    """`try_take_up`. Where the agent's model cannot go on with the run, what people said is journaled all the same, and
+    a cancel ends it.
+
+    Raises:
+        InputError: `model.protocol` or `model.key`: the run is where it was.
+    """
+    try:
+        return await try_take_up(state, row)
+    except InputError as error:
+        if error.code not in _UNFIT:
+            raise
+        await _record(state, row.id)
+        if (await row_of(state.ledger, row.id)).status == "ended":
+            return True
+        raise
+
+
+async def _take_up(state: State, row: RunRow) -> None:
+    try:
+        await take_or_record(state, row)
+    except InputError as error:
+        if error.code not in _UNFIT:
+            raise
+
+
+async def _record(state: State, run: RunId) -> None:
+    async with state.recording:
+        await _record_here(state, await row_of(state.ledger, run))
+
+
 async def _record_here(state: State, row: RunRow) -> None:
     cancelled = [one for one in await state.ledger.inbox(row.id) if isinstance(one.delivery, CancelRun)]
-    if row.host:
+    if row.host and cancelled:
+        gate = state.bound(row.agent).gate if row.agent in state.agents else state.bare_gate(row.agent)
+        await gate.close(row.id)
+    elif row.host:
         await _deliver(state, row)
     elif row.status == "queued":
         if cancelled and row.agent in state.agents:
             await _never_start(state, row, cancelled[0])
-    elif cancelled:
+    elif cancelled or await _was_cancelled(state, row):
         await _end(state, row)
     else:
         await _deliver(state, row)
+
+
+async def _was_cancelled(state: State, row: RunRow) -> bool:
+    """Whether a former owner journaled a cancel and did not come to the end."""
+    return any(isinstance(one.event, CancelRequested) for one in await state.ledger.read(row.id))
 
 
 async def _never_start(state: State, row: RunRow, cancelled: Delivered) -> None:
@@ -76,11 +116,12 @@ async def _never_start(state: State, row: RunRow, cancelled: Delivered) -> None:
 
 
 async def _end(state: State, row: RunRow) -> None:
-    """Drive a cancelled run to its end without tools or a model: nothing of it starts any more."""
+    """Drive a cancelled run to its end without a model: nothing of it starts any more."""
     recorded = await state.ledger.read(row.id)
     principal = recorded_principal(recorded)
     spec = RunSpec(model=ScriptedModel([], protocol=protocol_of(recorded)))
-    driver = Driver(spec, state.bare_gate(), state.ledger, run=row.id, principal=principal)
+    gate = state.bound(row.agent).gate if row.agent in state.agents else state.bare_gate()
+    driver = Driver(spec, gate, state.ledger, run=row.id, principal=principal)
     scopes = tuple(sorted(principal.scopes))
     await driver.take_up(row, recorded, Resumed(owner=state.ledger.owner, scopes=scopes, scopes_from="recorded"))
     await driver.drive()
@@ -88,6 +129,8 @@ async def _end(state: State, row: RunRow) -> None:
 
 async def _deliver(state: State, row: RunRow) -> None:
     """Journal settlements, withdrawals and reports; decisions wait for whoever can act on them."""
+    if all(isinstance(one.delivery, (Decision, CancelRun)) for one in await state.ledger.inbox(row.id)):
+        return
     recorded = await state.ledger.read(row.id)
     journal = Journal(
         state.ledger,

@@ -14,9 +14,11 @@ from typing import cast
 
 from remit.canonical import digest, encode
 from remit.errors import InputError
+from remit.types.change import KeepBlob
+from remit.types.codec import decode_label, encode_label
 from remit.types.ident import ConversationId, Digest, Json
 from remit.types.label import TRUSTED, UNTRUSTED, Label
-from remit.types.ledger import KeepBlob, Ledger
+from remit.types.ledger import Ledger
 from remit.types.part import File, Image, Part, Text
 
 __all__ = ["Asked", "Request", "parts_of"]
@@ -31,6 +33,9 @@ def parts_of(asked: Asked) -> tuple[Part, ...]:
     Raises:
         InputError: there are none, one is empty, or one is no part.
     """
+    if not isinstance(asked, (str, Text, Image, File, Sequence)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        message = f"the request is a {type(asked).__name__}; give text, Text, Image, File, or a list of them"
+        raise InputError(message, code="request.part")
     given = (asked,) if isinstance(asked, (str, Text, Image, File)) else tuple(asked)
     parts: list[Part] = []
     for position, part in enumerate(given):
@@ -90,7 +95,7 @@ class Request:
             "scopes": cast("list[Json]", sorted(self.scopes)),
             "conversation": self.conversation,
             "imported": list(self.imported),
-            "imported_label": _label_to_json(self.imported_label),
+            "imported_label": encode_label(self.imported_label),
         }
 
     @classmethod
@@ -102,12 +107,12 @@ class Request:
             scopes=frozenset(raw["scopes"]),
             conversation=None if raw["conversation"] is None else ConversationId(raw["conversation"]),
             imported=tuple(raw["imported"]),
-            imported_label=_label_from_json(raw["imported_label"]),
+            imported_label=decode_label(raw["imported_label"]),
         )
 
 
 def _part_to_json(part: Part) -> dict[str, Json]:
-    label = _label_to_json(part.label)
+    label = encode_label(part.label)
     match part:
         case Text():
             return {"kind": "text", "text": part.text, "label": label}
@@ -124,23 +129,13 @@ def _part_to_json(part: Part) -> dict[str, Json]:
 
 
 async def _part_from_json(raw: dict[str, str], ledger: Ledger) -> Part:
-    label = _label_from_json(cast("dict[str, object]", raw["label"]))
+    label = decode_label(raw["label"])
     if raw["kind"] == "text":
         return Text(raw["text"], label)
     data = await ledger.blob(Digest(raw["blob"]))
     if raw["kind"] == "image":
         return Image(data, raw["media_type"], label)
     return File(data, raw["media_type"], raw["name"], label)
-
-
-def _label_to_json(label: Label) -> dict[str, Json]:
-    readers = None if label.readers is None else cast("list[Json]", sorted(label.readers))
-    return {"trusted": label.trusted, "readers": readers, "sources": cast("list[Json]", sorted(label.sources))}
-
-
-def _label_from_json(raw: dict[str, object]) -> Label:
-    readers, sources = cast("list[str] | None", raw["readers"]), cast("list[str]", raw["sources"])
-    return Label(bool(raw["trusted"]), None if readers is None else frozenset(readers), frozenset(sources))
 
 
 def _blob(data: bytes) -> Digest:

@@ -5,11 +5,12 @@ Knows agents and the loop's `RunSpec`. Invariant: nothing in it changes what a r
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 
+from remit.budget import context_window
 from remit.loop import RunSpec
+from remit.model import need_key
 from remit.owner.state import Bound, State
 from remit.tool import Context
 from remit.types.ident import RunId
@@ -19,25 +20,25 @@ __all__ = ["spec_of"]
 
 
 def spec_of(bound: Bound, state: State, run: RunId, principal: Principal) -> RunSpec:
-    """The spec of one run of this agent."""
+    """The spec of one run of this agent.
+
+    Raises:
+        InputError: there is no key for its model (`model.key`).
+    """
+    need_key(bound.model)
     agent = bound.agent
     return RunSpec(
         model=bound.model,
         answer=None if agent.answer_type is None else agent.answer_type.check,
         done=_done(bound, state, run, principal),
+        context_tokens=agent.context_tokens or context_window(bound.model.identity),
         log=bound.recorder.log_event,
         polls=frozenset(tool.name for tool in agent.catalogue.tools if tool.polls),
     )
 
 
-def _done(bound: Bound, state: State, run: RunId, principal: Principal) -> Callable[[], Awaitable[object]] | None:
+def _done(bound: Bound, state: State, run: RunId, principal: Principal) -> Callable[[], object] | None:
     done = bound.agent.done
     if done is None:
         return None
-
-    async def ask() -> object:
-        context = Context(principal=principal, deps=state.deps, run=run)
-        answer = done(context) if inspect.iscoroutinefunction(done) else await asyncio.to_thread(done, context)
-        return await answer if inspect.isawaitable(answer) else answer
-
-    return ask
+    return partial(done, Context(principal=principal, deps=state.deps, run=run))

@@ -17,10 +17,11 @@ from remit.owner.head import first_events
 from remit.owner.principal import scopes_of_now
 from remit.owner.request import Request
 from remit.owner.state import Bound, State
+from remit.types.change import Change, Create, HoldConversation
 from remit.types.event import Recorded, RunStarted
 from remit.types.ident import RunId
 from remit.types.label import TRUSTED
-from remit.types.ledger import Append, Change, Create, HoldConversation
+from remit.types.ledger import Append
 from remit.types.principal import Principal
 from remit.types.run import RunRow
 

@@ -111,12 +111,13 @@ class State:
                 message = f"no agent {name!r} in Remit(agents=...); it has: {known}"
                 raise NotFound(message, code="agent.unknown", agent=name)
             secrets = (*self.secrets, *agent.secrets)
-            self._bound[name] = Bound(agent, self._gate(agent, secrets), recorder_for(secrets), self.model)
+            recorder = recorder_for(secrets)
+            self._bound[name] = Bound(agent, self._gate(agent, secrets, recorder), recorder, self.model)
         return self._bound[name]
 
-    def bare_gate(self) -> Gate:
+    def bare_gate(self, agent: str = "") -> Gate:
         """A gate without tools: it journals what people said, and runs nothing."""
-        return Gate(tools=Catalogue(()), ledger=self.ledger, secrets=tuple(self.secrets))
+        return Gate(tools=Catalogue(()), ledger=self.ledger, secrets=tuple(self.secrets), agent=agent)
 
     def tool(self, name: str, contract: Digest) -> Tool | None:
         """The tool of that name and contract, if an agent here has it."""
@@ -131,7 +132,7 @@ class State:
         for bound in self._bound.values():
             await bound.aclose()
 
-    def _gate(self, agent: Agent, secrets: Sequence[str]) -> Gate:
+    def _gate(self, agent: Agent, secrets: Sequence[str], recorder: Recorder) -> Gate:
         return Gate(
             tools=agent.catalogue,
             ledger=self.ledger,
@@ -141,6 +142,7 @@ class State:
             agent=agent.name,
             agent_digest=agent.digest,
             budget=agent.budget,
+            progress=recorder.log_progress,
         )
 
 

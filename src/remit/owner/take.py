@@ -9,6 +9,7 @@ from __future__ import annotations
 from remit import ambient
 from remit.errors import Conflict, LedgerError, RunOwned
 from remit.loop import Driver, RunSpec, fold, standing_of
+from remit.loop.driver import need_protocol
 from remit.model import ScriptedModel
 from remit.owner.drive import launch
 from remit.owner.principal import recorded_principal, scopes_of_now
@@ -19,7 +20,7 @@ from remit.types.model import ProtocolName
 from remit.types.principal import Principal
 from remit.types.run import Paused, RunRow, Standing, Submitted
 
-__all__ = ["is_due", "is_owned", "journal_only", "protocol_of", "standing_of_row", "take_up", "try_take_up"]
+__all__ = ["is_due", "is_owned", "protocol_of", "standing_of_row", "take_up", "try_take_up"]
 
 
 async def is_owned(state: State, row: RunRow) -> bool:
@@ -43,7 +44,7 @@ async def is_due(state: State, row: RunRow) -> bool:
         return await _may_start(state, row)
     if await state.ledger.inbox(row.id):
         return True
-    return row.status == "paused" and row.expires_ms is not None and row.expires_ms <= ambient.now_ms()
+    return row.status == "paused" and row.expires_ms is not None and row.expires_ms <= max(ambient.now_ms(), row.updated_ms)
 
 
 async def take_up(state: State, row: RunRow, caller: Principal | None = None) -> None:
@@ -53,17 +54,19 @@ async def take_up(state: State, row: RunRow, caller: Principal | None = None) ->
         RunOwned: another was faster.
         NotFound: no such agent here, or the caller is not its principal.
         Denied: its principal may not act any more.
+        InputError: `model.protocol`: the agent's model now speaks another protocol than the run.
         LedgerError: its record was altered (`ledger.altered`); nothing of it runs.
     """
     await _unaltered(state, row)
     if row.status == "ended":
-        await journal_only(state, row)
+        await _journal_only(state, row)
         return
     bound = state.bound(row.agent)
     if row.status == "queued":
         await start_queued(state, bound, row)
         return
     recorded = await state.ledger.read(row.id)
+    need_protocol(row.id, protocol_of(recorded), bound.model)
     principal, source = await scopes_of_now(state, recorded_principal(recorded), caller)
     resumed = Resumed(
         owner=state.ledger.owner,
@@ -96,7 +99,7 @@ async def try_take_up(state: State, row: RunRow, caller: Principal | None = None
     return True
 
 
-async def journal_only(state: State, row: RunRow) -> None:
+async def _journal_only(state: State, row: RunRow) -> None:
     """Claim an ended run, journal what its inbox holds, and release it; needs no agent."""
     async with state.recording:
         if not await state.ledger.inbox(row.id):

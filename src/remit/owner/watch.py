@@ -7,11 +7,11 @@ be taken up is tried again later, and never keeps others from being taken up.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from remit import ambient
-from remit.errors import RemitError
+from remit.owner.record import record, take_or_record
 from remit.owner.state import State, recorder_for
-from remit.owner.take import try_take_up
 from remit.owner.waiting import Teller
 from remit.types.ident import ConversationId, RunId
 from remit.types.run import RunRow
@@ -25,17 +25,26 @@ _AT_ONCE = 64
 
 
 async def watch(state: State, teller: Teller | None) -> None:
-    """Sweep whenever something changed, and about once a second for owners that died; until cancelled."""
-    while True:
-        state.news.clear()
-        seen = await state.ledger.changed(-1, timeout_s=0)
-        try:
-            await sweep(state)
-            if teller is not None:
-                await teller.tell()
-        except RemitError as error:
-            recorder_for(state.secrets).log_error(error)
-        await _news(state, seen)
+    """Sweep whenever something changed, and about once a second for owners that died; until cancelled.
+
+    Whatever goes wrong is logged, and tried again a second later.
+    """
+    try:
+        while True:
+            state.news.clear()
+            try:
+                seen = await state.ledger.changed(-1, timeout_s=0)
+                await sweep(state)
+                if teller is not None:
+                    await teller.tell()
+            except Exception as error:
+                recorder_for(state.secrets).log_error(error)
+                await _again(state)
+            else:
+                await _news(state, seen)
+    finally:
+        if teller is not None:
+            await teller.aclose()
 
 
 async def sweep(state: State) -> None:
@@ -45,7 +54,7 @@ async def sweep(state: State) -> None:
     rows = _first_of_each_queue(rows)
     for start in range(0, len(rows), _AT_ONCE):
         some = rows[start : start + _AT_ONCE]
-        ends = await asyncio.gather(*(try_take_up(state, row) for row in some), return_exceptions=True)
+        ends = await asyncio.gather(*(_take(state, row) for row in some), return_exceptions=True)
         for row, end in zip(some, ends, strict=True):
             _note(state, row, end)
 
@@ -62,8 +71,16 @@ async def _lost(state: State) -> list[RunRow]:
     return rows
 
 
+async def _take(state: State, row: RunRow) -> bool:
+    """A host's run goes on when its host calls; what others told it is journaled now."""
+    if row.host and row.status != "ended":
+        await record(state, row.id)
+        return True
+    return await take_or_record(state, row)
+
+
 def _is_ours_to_take(state: State, row: RunRow) -> bool:
-    if row.id in state.live or (row.host and row.status != "ended"):
+    if row.id in state.live:
         return False
     return state.again_s.get(row.id, 0.0) <= ambient.monotonic_s()
 
@@ -86,6 +103,13 @@ def _note(state: State, row: RunRow, end: bool | BaseException) -> None:
         recorder_for(state.secrets).log_error(end, run=row.id)
     else:
         state.again_s.pop(row.id, None)
+
+
+async def _again(state: State) -> None:
+    """Return when something here asks for it, or a second later."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LOOK_S):
+            await state.news.wait()
 
 
 async def _news(state: State, seen: int) -> None:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from remit.canonical import digest, name_of
+from remit.foreign import contained
 from remit.policy.verdict import Allow, Ask, Deny, Request, Verdict
 
 __all__ = ["Policy", "digest_of", "judge", "stricter"]
@@ -16,14 +17,23 @@ Policy = Callable[[Request], Verdict | None]
 _NO_RULE = Deny("policy.none")
 
 
-def judge(policies: Sequence[Policy], request: Request, *, default: Verdict = _NO_RULE) -> Verdict:
+def judge(
+    policies: Sequence[Policy],
+    request: Request,
+    *,
+    default: Verdict = _NO_RULE,
+    on_error: Callable[[Exception], None] | None = None,
+) -> Verdict:
     """The strictest of what the policies say, or `default` if none has an opinion.
 
     A policy that raises, or returns anything but a verdict or None, denies: `Deny("policy.error")`.
+
+    Args:
+        on_error: told what a policy raised, for the operator.
     """
     verdict: Verdict | None = None
     for policy in policies:
-        said = _say(policy, request)
+        said = _say(policy, request, on_error)
         if isinstance(said, Deny):
             return said
         if said is not None:
@@ -31,10 +41,13 @@ def judge(policies: Sequence[Policy], request: Request, *, default: Verdict = _N
     return default if verdict is None else verdict
 
 
-def _say(policy: Callable[[Request], object], request: Request) -> Verdict | None:
+def _say(policy: Callable[[Request], object], request: Request, on_error: Callable[[Exception], None] | None) -> Verdict | None:
     try:
-        said = policy(request)
-    except Exception:
+        with contained():
+            said = policy(request)
+    except Exception as error:  # the application's own function
+        if on_error is not None:
+            on_error(error)
         return Deny("policy.error")
     if said is None or isinstance(said, (Allow, Deny, Ask)):
         return said

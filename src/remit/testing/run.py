@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from remit.canonical import decode, to_plain
 from remit.types.approval import Approval
 from remit.types.budget import Usage
 from remit.types.event import CallConsidered, CallEnded, Recorded, Replied
-from remit.types.ident import ApprovalId, CallId, Json, OperationId, RunId
+from remit.types.ident import ApprovalId, CallId, Json, OperationId, RunId, call_id
 from remit.types.outcome import Outcome
 from remit.types.run import Finished, Paused, Standing
 
@@ -35,7 +36,7 @@ class SeenApproval:
     @classmethod
     def of(cls, row: Approval) -> SeenApproval:
         """Read from the ledger's row."""
-        arguments = cast("Json", json.loads(row.arguments))
+        arguments = to_plain(decode(row.arguments))
         return cls(id=row.id, tool=row.tool, arguments=arguments, preview=row.preview, reasons=row.reasons, row=row)
 
 
@@ -126,7 +127,7 @@ def _calls(events: Sequence[Recorded]) -> tuple[SeenCall, ...]:
         match recorded.event:
             case Replied(turn=turn, calls=calls):
                 for call in calls:
-                    proposed[CallId(f"{turn}.{call.position}")] = (call.name, call.arguments)
+                    proposed[call_id(turn, call.position)] = (call.name, call.arguments)
             case CallConsidered() as event:
                 considered[event.call] = event
                 proposed.setdefault(event.call, (event.tool, event.arguments or "null"))
@@ -149,6 +150,6 @@ def _calls(events: Sequence[Recorded]) -> tuple[SeenCall, ...]:
 def _plain(canonical: str | None, sent: str) -> Json:
     """The arguments as values; what cannot be read stays the text that was sent."""
     try:
-        return cast("Json", json.loads(sent if canonical is None else canonical))
+        return cast("Json", json.loads(sent)) if canonical is None else to_plain(decode(canonical))
     except ValueError:
         return sent

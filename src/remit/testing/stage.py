@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
 
 from remit import ambient
 from remit.agent import Agent
+from remit.canonical import decode, to_plain
 from remit.ledger import MemoryLedger
-from remit.model import ScriptedCall, ScriptedModel, Turn
+from remit.model import Said, ScriptedModel
 from remit.owner import Asked, Remit
 from remit.testing.run import SeenApproval, SeenRun
 from remit.testing.stub import Stubs, stubbed
@@ -28,8 +27,7 @@ from remit.types.principal import Principal
 
 __all__ = ["RemitTest"]
 
-T = TypeVar("T")
-Script = Model | Sequence[str | bytes | BaseException | Turn | ScriptedCall | Sequence[ScriptedCall]]
+Script = Model | Sequence[Said]
 """A model, or the turns of a scripted one."""
 
 
@@ -151,7 +149,7 @@ class RemitTest:
             conversation=conversation,
             seed=seed,
         )
-        return _wait(story)
+        return asyncio.run(story)
 
     def decide_sync(
         self,
@@ -164,7 +162,7 @@ class RemitTest:
         model: Script = ("done",),
     ) -> SeenRun:
         """`decide`, in a test that is no coroutine."""
-        return _wait(self.decide(approval, allow, by=by, reason=reason, arguments=arguments, model=model))
+        return asyncio.run(self.decide(approval, allow, by=by, reason=reason, arguments=arguments, model=model))
 
     async def aclose(self) -> None:
         """Let go of the ledger."""
@@ -181,15 +179,11 @@ class RemitTest:
                 yield remit
 
     async def _seen(self, remit: Remit, run: str) -> SeenRun:
-        operations = await remit.operations(state=sorted(HOLDING), limit=100_000)
-        self.effects[:] = [(one.tool, cast("Json", json.loads(one.arguments))) for one in operations]
+        operations = await remit.operations(state=sorted(HOLDING), limit=None)
+        self.effects[:] = [(one.tool, to_plain(decode(one.arguments))) for one in operations]
         standing = await remit.run_to_end(run)
         return SeenRun.of(standing, await remit.events(run))
 
 
 def _everything(agent: Agent) -> Principal:
     return Principal("tester", scopes=frozenset[str]().union(*(tool.scopes for tool in agent.tools)))
-
-
-def _wait(story: Coroutine[object, object, T]) -> T:
-    return asyncio.run(story)

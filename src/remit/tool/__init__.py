@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from remit.tool.approve import ApprovalRule, always, never, when
 from remit.tool.arguments import Arguments, Context
 from remit.tool.catalogue import Catalogue
-from remit.tool.contract import Audience, Concurrency, Options, Rate, Tool
-from remit.tool.definition import tool
+from remit.tool.contract import Tool
+from remit.tool.decorator import tool
 from remit.tool.effect import (
     CALL,
     CANNOT_TELL,
@@ -33,6 +33,7 @@ from remit.tool.effect import (
     reconcile,
     write,
 )
+from remit.tool.option import Audience, Concurrency, Options, Rate
 from remit.tool.result import to_result
 
 if TYPE_CHECKING:

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from remit.errors import DefinitionError
+from remit.foreign import contained
 from remit.tool.arguments import Arguments
+from remit.tool.keyword import named
+from remit.types.given import is_number
 
 __all__ = ["ApprovalRule", "always", "never", "when"]
 
@@ -37,13 +40,22 @@ class ApprovalRule:
     two_person: bool = False
     reason: str = ""
 
-    def wants(self, arguments: Arguments, request: object = None) -> bool:
-        """Whether approval is wanted for these arguments; yes, if the predicate fails or does not say yes or no."""
+    def wants(
+        self, arguments: Arguments, request: object = None, *, on_error: Callable[[Exception], None] | None = None
+    ) -> bool:
+        """Whether approval is wanted for these arguments; yes, if the predicate fails or does not say yes or no.
+
+        Args:
+            on_error: told what the predicate raised, for the operator.
+        """
         if self.predicate is None:
             return self.kind != "never"
         try:
-            wanted = self.predicate(arguments, request) if _takes_request(self.predicate) else self.predicate(arguments)
-        except Exception:
+            with contained():
+                wanted = self.predicate(arguments, request) if _takes_request(self.predicate) else self.predicate(arguments)
+        except Exception as error:  # the application's own function
+            if on_error is not None:
+                on_error(error)
             return True
         if inspect.iscoroutine(wanted):
             wanted.close()
@@ -59,6 +71,7 @@ def _takes_request(predicate: Callable[..., object]) -> bool:
     return False
 
 
+@named("definition.approve", predicate="FUNCTION of (arguments)")
 def when(
     predicate: Callable[..., bool],
     *,
@@ -77,6 +90,7 @@ def when(
     return _rule("when", predicate, scope=scope, expires_s=expires_s, two_person=two_person, reason=reason)
 
 
+@named("definition.approve")
 def always(
     *, scope: str = "remit:approve", expires_s: float = _DAY_S, two_person: bool = False, reason: str = ""
 ) -> ApprovalRule:
@@ -101,6 +115,8 @@ def _rule(
     two_person: bool,
     reason: str,
 ) -> ApprovalRule:
-    if not scope or not expires_s > 0:
+    if not isinstance(scope, str) or not scope.strip() or not is_number(expires_s) or expires_s <= 0:  # pyright: ignore
         raise DefinitionError("an approval needs a scope and an expires_s above 0", code="definition.approve")
+    if not isinstance(two_person, bool) or not isinstance(reason, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DefinitionError("two_person= of an approval is True or False, reason= is text", code="definition.approve")
     return ApprovalRule(kind, predicate, scope, float(expires_s), two_person, reason)

@@ -32,7 +32,8 @@ class Arguments(Mapping[str, Json]):
     An argument named like something of this class (`text`, `items`, ...) is read by `a["text"]` only.
 
     Args:
-        text: canonical JSON text of an object.
+        text: canonical JSON text of an object; one that is none is found when a value is first read: `InputError`,
+            `json.invalid`, `canonical.tag` or `arguments.object`.
         coercions: paths where JSON text was read as the array or object that the schema asks for.
     """
 
@@ -47,15 +48,6 @@ class Arguments(Mapping[str, Json]):
         object.__setattr__(self, "digest", digest("remit.arguments", text))
         object.__setattr__(self, "coercions", coercions)
         object.__setattr__(self, "_values", None)
-
-    @classmethod
-    def restore(cls, text: str) -> Arguments:
-        """The arguments whose canonical text was stored.
-
-        Raises:
-            InputError: `json.invalid`, `canonical.tag` or `arguments.object`; raised when a value is first read.
-        """
-        return cls(text)
 
     def plain(self) -> dict[str, Json]:
         """Fresh plain values, to be kept or changed.
@@ -145,6 +137,6 @@ class Context(Generic[D_co]):
     on_progress: Callable[[float, str], None] | None = None
 
     def progress(self, fraction: float, note: str = "") -> None:
-        """Say how far it is, from 0 to 1, for people who watch. Never an answer to the model."""
+        """Say how far it is, from 0 to 1: a line in the log, for people who watch. Never an answer to the model."""
         if self.on_progress is not None:
             self.on_progress(min(max(float(fraction), 0.0), 1.0), note)

@@ -40,7 +40,7 @@ class Catalogue:
                 raise DefinitionError(problem, code="definition.once_per", tool=one.name)
             self._tools[one.name] = one
         self.digest: Digest = digest(
-            "remit.catalogue", encode([[one.name, one.contract, one.description] for one in self._tools.values()])
+            "remit.catalogue", encode([[one.name, one.contract, one.declaration.description] for one in self._tools.values()])
         )
 
     @property

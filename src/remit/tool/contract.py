@@ -6,66 +6,27 @@ digest changes whenever name, schema, effect, sameness or recovery do.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, Unpack
 
 from remit.errors import InputError
+from remit.foreign import contained
 from remit.tool.approve import ApprovalRule
 from remit.tool.arguments import Arguments, Context
 from remit.tool.check import Checker, Form
+from remit.tool.definition import Source, by_schema, contract_of, examined
 from remit.tool.effect import CALL, Effect
+from remit.tool.option import Audience, Concurrency, Options, Rate
 from remit.tool.sameness import Resources, key_digest, touched
 from remit.types.ident import CallId, ConversationId, Digest, Json, RunId
-from remit.types.label import TRUSTED, Label
+from remit.types.label import Label
 from remit.types.model import Declaration
 from remit.types.outcome import FieldError
 from remit.types.principal import Principal
 
-__all__ = ["Audience", "Concurrency", "Options", "Rate", "Tool"]
-
-Audience = frozenset[str] | Literal["everyone"]
-"""Who can read what a tool sends."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """At most `calls` starts in any `per_s` seconds, in this process."""
-
-    calls: int
-    per_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Concurrency:
-    """A class of tools of which at most `limit` handlers run at once, in this process."""
-
-    name: str
-    limit: int
-
-
-class Options(TypedDict, total=False):
-    """What can be said about a tool; see `tool`."""
-
-    effect: Effect | None
-    scopes: Collection[str]
-    owns: Callable[..., Json | Awaitable[Json]] | None
-    timeout_s: float
-    rate: Rate | None
-    max_result_chars: int
-    concurrency: Concurrency | None
-    resources: Resources | None
-    label: Label
-    free: Collection[str]
-    sends_to: Collection[str] | Callable[[Arguments], Collection[str]] | None
-    open_world: bool
-    approve: ApprovalRule | None
-    secret: Collection[str]
-    bound: Mapping[str, Callable[[Principal], object]] | None
-    polls: bool
-    preview: Callable[[Arguments], str] | None
-    sandbox: object
-    strict: bool
+__all__ = ["Tool", "made"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,7 +42,6 @@ class Tool:
     """
 
     name: str
-    description: str
     effect: Effect
     handler: Callable[..., object]
     declaration: Declaration
@@ -97,7 +57,7 @@ class Tool:
     max_result_chars: int = 40_000
     concurrency: Concurrency | None = None
     resources: Resources | None = None
-    label: Label = TRUSTED
+    label: Label | None = None
     free: frozenset[str] = frozenset()
     sends_to: Audience | Callable[[Arguments], Collection[str]] | None = None
     open_world: bool = False
@@ -107,7 +67,6 @@ class Tool:
     polls: bool = False
     preview: Callable[[Arguments], str] | None = None
     sandbox: object = None
-    strict: bool = False
 
     @staticmethod
     def from_schema(
@@ -126,9 +85,7 @@ class Tool:
         Raises:
             DefinitionError: naming the tool, and the parameter where there is one.
         """
-        from remit.tool.definition import from_schema
-
-        return from_schema(name, description, schema=schema, handler=handler, options=options)
+        return made(*by_schema(name, description, schema=schema, handler=handler, options=options))
 
     @property
     def effect_kind(self) -> Literal["read", "write", "ask"]:
@@ -161,26 +118,31 @@ class Tool:
         """The key of the operation that these arguments are, and what it was made of.
 
         Raises:
-            InputError: `key.empty`.
+            InputError: `key.empty`; its cause is what the function of the key raised.
         """
         sameness = self.effect.once_per or CALL
         return key_digest(
             sameness, arguments, tool=self.name, tenant=tenant, root=root, run=run, conversation=conversation, call=call
         )
 
-    def touches(self, arguments: Arguments) -> tuple[str, ...] | None:
-        """What a call touches; None is undeclared, and disjoint from nothing."""
+    def touches(self, arguments: Arguments, *, on_error: Callable[[Exception], None] | None = None) -> tuple[str, ...] | None:
+        """What a call touches; None is undeclared, and disjoint from nothing. `on_error` is told what a function raised."""
         properties = self.declaration.schema.get("properties")
-        return touched(self.resources, arguments, frozenset(properties if isinstance(properties, dict) else ()))
+        parameters = frozenset(properties if isinstance(properties, dict) else ())
+        return touched(self.resources, arguments, parameters, on_error)
 
-    def audience(self, arguments: Arguments) -> Audience | None:
-        """Who can read what this call sends; None is undeclared. A function that fails sends to everyone."""
+    def audience(self, arguments: Arguments, *, on_error: Callable[[Exception], None] | None = None) -> Audience | None:
+        """Who can read what this call sends; None is undeclared. A function that fails sends to everyone, and `on_error`
+        is told what it raised."""
         if not callable(self.sends_to):
             return self.sends_to
         try:
-            found = self.sends_to(arguments)
-            return "everyone" if isinstance(found, str) else frozenset(found)
-        except Exception:
+            with contained():
+                found = self.sends_to(arguments)
+                return "everyone" if isinstance(found, str) else frozenset(found)
+        except Exception as error:  # the application's own function
+            if on_error is not None:
+                on_error(error)
             return "everyone"
 
     def bind(self, arguments: Arguments, principal: Principal) -> dict[str, object]:
@@ -200,7 +162,8 @@ class Tool:
         return {**values, **{name: give(principal) for name, give in self.bound.items()}}
 
     def prepare(self, arguments: Arguments, ctx: Context[object]) -> Callable[[], object]:
-        """The call, ready to start: what fails in here fails before the handler's first line.
+        """The call, ready to start: what fails in here fails before the handler's first line. Started, it gives the
+        handler's result, or an awaitable of it (`is_async`).
 
         Raises:
             InputError: as `bind`; whatever a bound parameter's function raises.
@@ -211,10 +174,58 @@ class Tool:
             return lambda: handler(values, ctx)
         return lambda: handler(**values, **({context: ctx} if context is not None else {}))
 
-    def invoke(self, arguments: Arguments, ctx: Context[object]) -> object:
-        """Start the handler: its result, or an awaitable of it (`is_async`)."""
-        return self.prepare(arguments, ctx)()
-
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Call the handler as the function it is; nothing is checked or recorded."""
         return self.handler(*args, **kwargs)
+
+
+def made(source: Source, options: Options) -> Tool:
+    """The tool of a definition.
+
+    Raises:
+        DefinitionError: as `examined`.
+    """
+    checker = examined(source, options)
+    name, effect, bound = source.name, options.get("effect"), dict(options.get("bound") or {})
+    assert effect is not None
+    return Tool(
+        name=name,
+        effect=effect,
+        handler=source.handler,
+        declaration=Declaration(
+            name=name, description=source.description, schema=source.schema, strict=options.get("strict", False)
+        ),
+        contract=contract_of(name, source.schema, effect, bound),
+        is_async=_is_async(source.handler),
+        checker=checker,
+        form=source.form,
+        context=source.context,
+        scopes=frozenset(options.get("scopes", ())),
+        owns=options.get("owns"),
+        timeout_s=float(options.get("timeout_s", 30.0)),
+        rate=options.get("rate"),
+        max_result_chars=options.get("max_result_chars", 40_000),
+        concurrency=options.get("concurrency"),
+        resources=options.get("resources"),
+        label=options.get("label"),
+        free=frozenset(options.get("free", ())),
+        sends_to=_audience(options),
+        open_world=options.get("open_world", False),
+        approve=options.get("approve"),
+        secret=frozenset(options.get("secret", ())),
+        bound=bound,
+        polls=options.get("polls", False),
+        preview=options.get("preview"),
+        sandbox=options.get("sandbox"),
+    )
+
+
+def _is_async(handler: Callable[..., object]) -> bool:
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004
+
+
+def _audience(options: Options) -> Audience | Callable[[Arguments], Collection[str]] | None:
+    sends_to = options.get("sends_to")
+    if sends_to is None or callable(sends_to):
+        return sends_to
+    return "everyone" if isinstance(sends_to, str) else frozenset(sends_to)

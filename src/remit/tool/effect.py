@@ -5,12 +5,15 @@ Knows no schema, store or run. Invariant: an `Effect` says all three, or nothing
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from remit.canonical import name_of
 from remit.errors import DefinitionError
+from remit.tool.keyword import named
+from remit.types.given import is_count, is_number
 from remit.types.ident import Json
 from remit.types.outcome import FieldError
 
@@ -81,12 +84,12 @@ def key(namespace: str, *parts: str | KeyFunction) -> Sameness:
     Raises:
         DefinitionError: no namespace, or neither parameter names nor exactly one function.
     """
-    if not namespace:
-        raise DefinitionError("key() needs a namespace that is not empty", code="definition.once_per")
+    if not isinstance(namespace, str) or not namespace:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DefinitionError("key() needs a namespace that is text and not empty", code="definition.once_per")
     names = tuple(part for part in parts if isinstance(part, str))
     functions = [part for part in parts if not isinstance(part, str)]
-    if bool(names) == bool(functions) or len(functions) > 1:
-        raise DefinitionError("key() takes parameter names, or one function", code="definition.once_per")
+    if bool(names) == bool(functions) or len(functions) > 1 or not all(_computes(part) for part in functions):
+        raise DefinitionError("key() takes parameter names, or one function that is not async", code="definition.once_per")
     return Sameness("key", namespace, names, functions[0] if functions else None)
 
 
@@ -129,24 +132,27 @@ manual = Recovery("manual")
 """A person settles it."""
 
 
+@named("definition.recovery", window_s="SECONDS, how long the other side remembers ctx.operation_id")
 def idempotent(window_s: float, attempts: int = 3) -> Recovery:
     """The other side does it once for each `ctx.operation_id`, within `window_s` seconds: send it again.
 
     Raises:
         DefinitionError: a window or a number of attempts that is not positive.
     """
-    if not window_s > 0 or attempts < 1:
+    if not is_number(window_s) or window_s <= 0 or not is_count(attempts, 1):
         raise DefinitionError("idempotent() needs a window_s above 0 and at least 1 attempt", code="definition.recovery")
     return Recovery("idempotent", window_s=float(window_s), attempts=attempts)
 
 
+@named("definition.recovery", fn="FUNCTION of (arguments, ctx) that asks the system of record")
 def reconcile(fn: Reconciler, settle_s: float | None = None, attempts: int = 2) -> Recovery:
     """Ask the system of record: `fn(arguments, ctx)` answers `Happened(result)`, `DID_NOT` or `CANNOT_TELL`.
 
     Raises:
         DefinitionError: `fn` cannot be called, `settle_s` is negative, or fewer than 1 attempt.
     """
-    if not callable(fn) or (settle_s is not None and not settle_s >= 0) or attempts < 1:
+    settles = settle_s is None or (is_number(settle_s) and settle_s >= 0)
+    if not callable(fn) or not settles or not is_count(attempts, 1):
         problem = "reconcile() needs a function, a settle_s of 0 or more and at least 1 attempt"
         raise DefinitionError(problem, code="definition.recovery")
     return Recovery("reconcile", attempts=attempts, settle_s=settle_s, fn=fn)
@@ -169,6 +175,11 @@ READ = Effect("read")
 """Changes nothing."""
 
 
+@named(
+    "definition.effect",
+    once_per='"PARAMETER" (or key(...), RUN, CONVERSATION, CALL)',
+    recovery="idempotent(window_s=...), reconcile(fn) or manual",
+)
 def write(
     *,
     once_per: str | tuple[str, ...] | KeyFunction | Sameness,
@@ -184,12 +195,18 @@ def write(
         atomic: an exception of the handler proves that nothing happened.
 
     Raises:
-        DefinitionError: `once_per` or `recovery` is something else.
+        DefinitionError: `once_per` or `recovery` is missing or something else.
     """
     if not isinstance(recovery, Recovery):  # pyright: ignore[reportUnnecessaryIsInstance]
         problem = "write() needs recovery=idempotent(window_s=...), reconcile(fn) or manual"
         raise DefinitionError(problem, code="definition.recovery")
+    if not isinstance(atomic, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DefinitionError("atomic= of write() is True or False", code="definition.effect")
     return Effect("write", _sameness(once_per), recovery, atomic)
+
+
+def _computes(function: object) -> bool:
+    return callable(function) and not inspect.iscoroutinefunction(function)
 
 
 def _sameness(once_per: str | tuple[str, ...] | KeyFunction | Sameness) -> Sameness:
@@ -198,10 +215,11 @@ def _sameness(once_per: str | tuple[str, ...] | KeyFunction | Sameness) -> Samen
     if isinstance(once_per, str):
         return Sameness("key", None, (once_per,))
     if callable(once_per):
-        return Sameness("key", None, (), once_per)
-    if isinstance(once_per, (tuple, list)) and once_per and all(isinstance(part, str) for part in once_per):  # pyright: ignore
+        if _computes(once_per):
+            return Sameness("key", None, (), once_per)
+    elif isinstance(once_per, (tuple, list)) and once_per and all(isinstance(part, str) for part in once_per):  # pyright: ignore
         return Sameness("key", None, tuple(once_per))
-    problem = "once_per is parameter names, a function, key(...), RUN, CONVERSATION or CALL"
+    problem = "once_per= of write() is parameter names, a function that is not async, key(...), RUN, CONVERSATION or CALL"
     raise DefinitionError(problem, code="definition.once_per")
 
 

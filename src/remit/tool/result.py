@@ -15,15 +15,13 @@ from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import PurePath
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from uuid import UUID
 
+from remit.foreign import contained
 from remit.types.ident import Json
 from remit.types.outcome import Attachment
 from remit.types.part import File, Image, Text
-
-if TYPE_CHECKING:
-    from remit.tool.contract import Tool
 
 __all__ = ["to_result"]
 
@@ -37,7 +35,7 @@ _MAGIC = (
 )
 
 
-def to_result(value: object, tool: Tool) -> tuple[Json, list[tuple[Attachment, bytes]]]:
+def to_result(value: object) -> tuple[Json, list[tuple[Attachment, bytes]]]:
     """What a handler returned, as JSON, and the bytes beside it.
 
     `Text` is its text; `Image`, `File` and bytes are blocks that name an attachment (bytes that are UTF-8
@@ -45,10 +43,10 @@ def to_result(value: object, tool: Tool) -> tuple[Json, list[tuple[Attachment, b
     strings have their usual JSON forms; NaN and infinities are text; integers beyond 64 bits are text; what is
     none of these is a block that names its type.
     """
-    del tool
     writer = _Writer()
     try:
-        return writer.write(value), writer.attachments
+        with contained():
+            return writer.write(value), writer.attachments
     except Exception:
         return _block(value), writer.attachments
 
@@ -84,7 +82,8 @@ class _Writer:
             return {"type": type(value).__qualname__, "unavailable": "it contains itself, or is nested too deeply"}
         self._inside.add(id(value))
         try:
-            return self._container(value)
+            with contained():
+                return self._container(value)
         except Exception:
             return _block(value)
         finally:

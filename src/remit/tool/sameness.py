@@ -11,6 +11,7 @@ from typing import cast
 
 from remit.canonical import digest, encode
 from remit.errors import InputError
+from remit.foreign import contained
 from remit.tool.arguments import Arguments
 from remit.tool.effect import Sameness
 from remit.types.ident import CallId, ConversationId, Digest, Json, RunId
@@ -34,7 +35,7 @@ def key_digest(
     """The operation's key, and the text that says what it was made of.
 
     Raises:
-        InputError: `key.empty`: a part of a business key is empty, or its function failed.
+        InputError: `key.empty`: a part of a business key is empty, or its function failed (then that is the cause).
     """
     namespace = sameness.namespace or tool
     place: list[Json]
@@ -58,11 +59,12 @@ def _values(sameness: Sameness, arguments: Arguments, tool: str) -> list[Json]:
         values = [arguments.get(name) for name in sameness.parameters]
     else:
         try:
-            made: object = sameness.function(arguments)
-            values = list(cast("tuple[Json, ...]", made)) if isinstance(made, tuple) else [made]
-            encode(values)
-        except Exception:
-            raise _empty(tool) from None
+            with contained():
+                made: object = sameness.function(arguments)
+                values = list(cast("tuple[Json, ...]", made)) if isinstance(made, tuple) else [made]
+                encode(values)
+        except Exception as error:  # the application's own function
+            raise _empty(tool) from error
     if not values or any(_is_empty(value) for value in values):
         raise _empty(tool)
     return values
@@ -78,17 +80,25 @@ def _empty(tool: str) -> InputError:
     return InputError(f"the key that tells calls of {tool!r} apart is empty", code="key.empty", tool=tool)
 
 
-def touched(resources: Resources | None, arguments: Arguments, parameters: frozenset[str]) -> tuple[str, ...] | None:
+def touched(
+    resources: Resources | None,
+    arguments: Arguments,
+    parameters: frozenset[str],
+    on_error: Callable[[Exception], None] | None = None,
+) -> tuple[str, ...] | None:
     """The resources of a call: parameters become `name=value`, other names stand as they are. None is undeclared,
-    and what a function gets wrong counts as undeclared."""
+    and what a function gets wrong counts as undeclared; `on_error` is told what it raised."""
     if resources is None:
         return None
     if not callable(resources):
         names = (resources,) if isinstance(resources, str) else resources
         return tuple(f"{name}={encode(arguments.get(name))}" if name in parameters else name for name in names)
     try:
-        made = resources(arguments)
-        found = (made,) if isinstance(made, str) else tuple(made)
-    except Exception:
+        with contained():
+            made = resources(arguments)
+            found = (made,) if isinstance(made, str) else tuple(made)
+    except Exception as error:  # the application's own function
+        if on_error is not None:
+            on_error(error)
         return None
     return found if all(isinstance(one, str) for one in found) else None  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -28,7 +28,6 @@ class Reading:
     schema: Schema
     form: TypedForm
     context: str | None
-    parameters: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,7 @@ def read(function: Callable[..., object], name: str, *, bound: Collection[str], 
         if one.name not in contexts and one.name not in bound
     ]
     schema, form = _form(name, parameters)
-    names = tuple(one.name for one in parameters)
-    return Reading(description, schema, form, contexts[0] if contexts else None, names)
+    return Reading(description, schema, form, contexts[0] if contexts else None)
 
 
 def _wrong(tool: str, parameter: str, problem: str) -> DefinitionError:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from remit.trace.describe import describe
 from remit.trace.explain import explain
 from remit.trace.reader import spoken
-from remit.trace.recorder import Recorder
-from remit.trace.redact import MASK, Redactor
+from remit.trace.recorder import Recorder, log_traceback
+from remit.trace.redact import Redactor
 from remit.trace.rule import DEFAULT, Rule
 
-__all__ = ["DEFAULT", "MASK", "Recorder", "Redactor", "Rule", "describe", "explain", "spoken"]
+__all__ = ["DEFAULT", "Recorder", "Redactor", "Rule", "describe", "explain", "log_traceback", "spoken"]

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import cast
 
+from remit.canonical import decode, to_plain
+from remit.errors import InputError
 from remit.types.event import CallConsidered, CallEnded, Event, ToolRecorded
 from remit.types.ident import Json
 from remit.types.label import Label
@@ -153,9 +155,14 @@ def words(value: object, event: Event) -> Json:
 
 
 def document(value: object, event: Event) -> Json:
-    """A value that is kept as JSON text; the text itself where it is none."""
+    """A value that is kept as canonical text; the text itself where it is none."""
     del event
-    return None if value is None else _parsed(str(value))
+    if value is None:
+        return None
+    try:
+        return to_plain(decode(str(value)))
+    except InputError:
+        return str(value)
 
 
 def proposals(value: object, event: Event) -> Json:

@@ -1,7 +1,9 @@
 """Masking of secrets in text and in JSON values, by one automaton.
 
-It does not know where a text comes from. Invariant: redacting twice is redacting once, whatever the
-secrets are, because what is masked is never looked at again and the rest is scanned until nothing is found.
+By shape as well as by value, because what leaves for a log or a screen may lose too much; the gate, whose results go
+into the record and back to a model, removes declared values only. It does not know where a text comes from.
+Invariant: redacting twice is redacting once, whatever the secrets are, because what is masked is never looked at
+again and the rest is scanned until nothing is found.
 """
 
 from __future__ import annotations
@@ -12,18 +14,14 @@ from functools import cached_property
 from typing import Protocol, cast
 from urllib.parse import quote, quote_plus
 
-from remit.errors import InputError
 from remit.trace.name import says_secret
 from remit.trace.rule import DEFAULT, Rule
 from remit.types.ident import Json
+from remit.types.secret import MASK, SHORTEST, check_secrets
 
 __all__ = ["MASK", "Redactor"]
 
-MASK = "[redacted]"
-"""What stands for a secret. No prefix of it is a suffix of it, so it is found again exactly where it was put."""
-
 _MASK = MASK.encode()
-_SHORTEST = 4
 _NOT_HERE = (-1, -1)
 _AUTOMATON_BYTES = 64 << 20
 """Room for its states, so that a long text never falls back to the slower matcher."""
@@ -68,14 +66,12 @@ class Redactor:
         rules: shapes; `(*DEFAULT, Rule(...))` adds one.
 
     Raises:
-        InputError: a secret is so short that masking it would hide every text (`secret.short`).
+        DefinitionError: a secret is too short to be removed (`secret.short`).
     """
 
     def __init__(self, secrets: Iterable[str] = (), rules: Sequence[Rule] = DEFAULT) -> None:
-        declared = frozenset(secrets)
-        if any(len(secret) < _SHORTEST for secret in declared):
-            raise InputError(f"a declared secret has fewer than {_SHORTEST} characters", code="secret.short")
-        self._secrets = declared
+        self._secrets = frozenset(secrets)
+        check_secrets(self._secrets)
         self._rules = tuple(rules)
 
     def text(self, text: str) -> str:
@@ -98,7 +94,7 @@ class Redactor:
                 return self._members(value)
             case int() | float() if not isinstance(value, bool):
                 written = json.dumps(value)
-                return value if len(written) < _SHORTEST or self.text(written) == written else MASK
+                return value if len(written) < SHORTEST or self.text(written) == written else MASK
             case _:
                 return value
 

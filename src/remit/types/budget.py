@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
+from typing import cast
+
+from remit.errors import DefinitionError
+from remit.types.given import is_count, is_number
 
 __all__ = ["Budget", "Spent", "Usage"]
 
@@ -25,6 +29,9 @@ class Budget:
         consecutive_errors: refused or failed calls in a row, over all tools.
         repeats: the same tool with the same canonical arguments.
         approvals: requests to people, questions included.
+
+    Raises:
+        DefinitionError: `budget.invalid`: a limit that cannot be one; the message names it and the mend.
     """
 
     turns: int | None = 24
@@ -37,6 +44,41 @@ class Budget:
     consecutive_errors: int | None = 8
     repeats: int | None = 4
     approvals: int | None = 16
+
+    def __post_init__(self) -> None:
+        for name in _COUNTS:
+            value: object = getattr(self, name)
+            _need(value is None or is_count(value), name, "give a whole number of 0 or more, or None for no bound")
+        seconds, per_tool, deadline = self.seconds, self.calls_per_tool, self.deadline
+        _need(seconds is None or (is_number(seconds) and seconds >= 0), "seconds", "give a time of 0 or more, or None")
+        each = cast("Mapping[object, object]", per_tool) if isinstance(per_tool, Mapping) else {"": per_tool}
+        counted = per_tool is None or all(isinstance(tool, str) and is_count(most) for tool, most in each.items())
+        _need(counted, "calls_per_tool", "give a whole number of 0 or more, for all tools or by tool name")
+        aware = isinstance(deadline, datetime) and deadline.tzinfo is not None
+        _need(
+            deadline is None or aware, "deadline", "give a datetime with a time zone, as datetime.now(UTC) + timedelta(hours=1)"
+        )
+        _need(
+            self.usd is None or _is_amount(self.usd), "usd", "give a Decimal or decimal text of 0 or more, for example '0.50'"
+        )
+
+
+_COUNTS = ("turns", "calls", "tokens", "consecutive_errors", "repeats", "approvals")
+
+
+def _need(holds: bool, name: str, mend: str) -> None:
+    if not holds:
+        raise DefinitionError(f"{name}= of Budget: {mend}", code="budget.invalid", budget=name)
+
+
+def _is_amount(usd: object) -> bool:
+    if not isinstance(usd, (Decimal, str)):
+        return False
+    try:
+        amount = Decimal(usd)
+    except InvalidOperation:
+        return False
+    return amount.is_finite() and amount >= 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from remit.types.approval import Approval
+from remit.types.approval import Approval, ApprovalState
 from remit.types.budget import Spent
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId
 from remit.types.label import Label
@@ -116,10 +116,15 @@ class ConsumeApproval:
 
 @dataclass(frozen=True, slots=True)
 class VoidApproval:
-    """Whatever is not consumed -> void or expired. Nothing if it is consumed, void or denied."""
+    """Whatever is not consumed -> void or expired. Nothing if it is consumed, void or denied.
+
+    Args:
+        was: what the row must be; it is refused with `approval.moved` if somebody has decided meanwhile. None: not checked.
+    """
 
     approval: ApprovalId
     state: Literal["void", "expired"] = "void"
+    was: ApprovalState | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import orjson
 
 from remit.errors import LedgerError
+from remit.types.delivery import Delivery
 from remit.types.event import Event
 from remit.types.label import Label
-from remit.types.ledger import Delivery
 from remit.types.outcome import Outcome
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from remit.types.budget import Usage
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId, Wording
-from remit.types.label import Label
+from remit.types.label import TRUSTED, Label
 from remit.types.model import Call, Mend, Stop
 from remit.types.operation import ClosedCode, Move, OperationState
 from remit.types.outcome import Outcome
@@ -115,7 +115,7 @@ class ModelRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replied:
-    """A reply, verbatim in `wording`, and our reading of it."""
+    """A reply, verbatim in `wording`, and our reading of it. `label` is of what provider-run tools put into it."""
 
     turn: int
     attempt: int
@@ -130,6 +130,7 @@ class Replied:
     refusal: str | None = None
     mends: tuple[Mend, ...] = ()
     latency_ms: int = 0
+    label: Label = TRUSTED
     kind: Literal["model.replied"] = "model.replied"
 
 
@@ -158,6 +159,7 @@ class CallConsidered:
         resources: what a write touches; None is undeclared, and not disjoint from anything.
         joined: the earlier call whose pending operation this one shares.
         key: of a business key only (`once_per` names arguments): calls of one tool with different keys are disjoint.
+        detail: for the operator: what a function of the application raised while this was considered.
     """
 
     call: CallId
@@ -177,6 +179,7 @@ class CallConsidered:
     joined: CallId | None = None
     key: Digest | None = None
     author: str | None = None
+    detail: str | None = None
     kind: Literal["call.considered"] = "call.considered"
 
 
@@ -261,13 +264,14 @@ class ResultsAppended:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerChecked:
     """The model stopped: whether the answer has its type and `done=` holds. `message` is what the model is told, `code`
-    is `answer.invalid`, `done.not` or `done.error`."""
+    is `answer.invalid`, `answer.error`, `done.not` or `done.error`, `detail` is for the operator: what a check raised."""
 
     turn: int
     valid: bool
     done: bool
     message: str = ""
     code: str = ""
+    detail: str | None = None
     kind: Literal["answer.checked"] = "answer.checked"
 
 

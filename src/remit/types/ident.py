@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NewType
 
-__all__ = ["ApprovalId", "CallId", "ConversationId", "Digest", "Json", "OperationId", "OwnerId", "RunId", "Wording"]
+__all__ = ["ApprovalId", "CallId", "ConversationId", "Digest", "Json", "OperationId", "OwnerId", "RunId", "Wording", "call_id"]
 
 RunId = NewType("RunId", str)
 ConversationId = NewType("ConversationId", str)
@@ -15,6 +15,12 @@ OwnerId = NewType("OwnerId", str)
 
 CallId = NewType("CallId", str)
 """A call inside its run: `"3.1"` is turn 3, position 1 (both from 1 and 0); `"host:ID"` under another loop."""
+
+
+def call_id(turn: int, position: int) -> CallId:
+    """The call at `position` (from 0) of the reply of `turn` (from 1)."""
+    return CallId(f"{turn}.{position}")
+
 
 Digest = NewType("Digest", str)
 """Lower-case hexadecimal SHA-256."""

@@ -1,4 +1,4 @@
-"""What every ledger does: one async Protocol, and the closed lists of what one commit may change.
+"""What every ledger does: one async Protocol, and the shape of one commit.
 
 A commit is one transaction. Either all of an `Append` is durable when `commit` returns, or none of
 it and an error says why; appends of other runs in the same group are not touched. Only a run's owner
@@ -9,64 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from remit.types.approval import Approval, ApprovalState
 from remit.types.budget import Spent
-from remit.types.change import (
-    AskPerson,
-    Change,
-    ConsumeApproval,
-    Create,
-    FreeConversation,
-    HoldConversation,
-    KeepBlob,
-    MoveOperation,
-    Notice,
-    Notify,
-    OpenOperation,
-    PassEvidence,
-    Spend,
-    TakeNotice,
-    VoidApproval,
-)
-from remit.types.delivery import CancelRun, Decision, Delivered, Delivery, LateReport, OwnerGone, Settlement, Withdrawal
+from remit.types.change import Change, Create, Notice
+from remit.types.delivery import Decision, Delivered, Delivery, LateReport
 from remit.types.event import Event, Recorded
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId
 from remit.types.label import Label
 from remit.types.operation import Operation, OperationState
 from remit.types.run import RunRow, RunStatus
 
-__all__ = [
-    "Append",
-    "AskPerson",
-    "CancelRun",
-    "Change",
-    "Committed",
-    "ConsumeApproval",
-    "Conversation",
-    "Create",
-    "Decision",
-    "Delivered",
-    "Delivery",
-    "FreeConversation",
-    "HoldConversation",
-    "KeepBlob",
-    "LateReport",
-    "Ledger",
-    "MoveOperation",
-    "Notice",
-    "Notify",
-    "OpenOperation",
-    "OwnerGone",
-    "PassEvidence",
-    "Settlement",
-    "Spend",
-    "Stamped",
-    "TakeNotice",
-    "VoidApproval",
-    "Withdrawal",
-]
+__all__ = ["Append", "Committed", "Conversation", "Ledger", "Noun", "Stamped"]
+
+Noun = Literal["run", "operation", "approval"]
+"""What has an id that people name by its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +123,7 @@ class Ledger(Protocol):
         """
         ...
 
-    async def put_blob(self, data: bytes) -> Digest: ...
-
-    # reading
+    # reading; a `limit` of None is all
 
     async def blob(self, digest: Digest) -> bytes: ...
 
@@ -186,7 +142,7 @@ class Ledger(Protocol):
         agents: Sequence[str] | None = None,
         status: Sequence[RunStatus] | None = None,
         conversation: ConversationId | None = None,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> list[RunRow]:
         """Newest first; with `status=("queued",)`, oldest first."""
         ...
@@ -223,7 +179,7 @@ class Ledger(Protocol):
         tool: str | None = None,
         tenant: str | None = None,
         state: Sequence[OperationState] | None = None,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> list[Operation]:
         """Oldest first."""
         ...
@@ -234,11 +190,16 @@ class Ledger(Protocol):
         self,
         *,
         run: RunId | None = None,
+        call: CallId | None = None,
         tenant: str | None = None,
         state: Sequence[ApprovalState] | None = None,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> list[Approval]:
         """Oldest first."""
+        ...
+
+    async def find(self, noun: Noun, prefix: str = "", *, limit: int = 100) -> list[str]:
+        """Ids that begin so, newest first."""
         ...
 
     async def inbox(self, run: RunId) -> list[Delivered]:

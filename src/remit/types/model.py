@@ -15,7 +15,19 @@ from remit.types.ident import Digest, Json, Wording
 from remit.types.outcome import Attachment
 from remit.types.part import Part
 
-__all__ = ["Call", "Declaration", "HeadSpec", "Mend", "Model", "ProtocolName", "Reply", "ResultText", "Stop", "Wire"]
+__all__ = [
+    "Call",
+    "Declaration",
+    "HeadSpec",
+    "Mend",
+    "Model",
+    "ProtocolName",
+    "Reading",
+    "Reply",
+    "ResultText",
+    "Stop",
+    "Wire",
+]
 
 ProtocolName = Literal["anthropic", "openai-chat", "openai-responses"]
 
@@ -54,7 +66,6 @@ class HeadSpec:
     answer_schema: Mapping[str, Json] | None = None
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
     server_tools: tuple[Mapping[str, Json], ...] = ()
-    cache: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +109,7 @@ class Reply:
         stop: why it stopped; `raw_stop` is the provider's word.
         refusal: the provider's explanation, on `refusal` and `filter`.
         unresolved: ids of provider-run calls that wait for the next request.
+        hosted: the provider ran tools of its own; what they found is in the reply.
     """
 
     wording: Wording
@@ -111,6 +123,7 @@ class Reply:
     refusal: str | None = None
     unresolved: tuple[str, ...] = ()
     mends: tuple[Mend, ...] = ()
+    hosted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +135,23 @@ class ResultText:
     text: str
     error: bool = False
     attachments: tuple[tuple[Attachment, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a reply is read with.
+
+    Args:
+        max_tokens: the cap that was sent; output tokens equal to it count as cut.
+        names: wire name -> our name.
+        used_ids: wire ids that the transcript holds already.
+        mint: an id for the call at a position, where the provider's cannot stand.
+    """
+
+    max_tokens: int
+    names: Mapping[str, str]
+    used_ids: frozenset[str] = frozenset()
+    mint: Callable[[int], str]
 
 
 class Wire(Protocol):
@@ -146,10 +176,6 @@ class Wire(Protocol):
         """The answers to one reply's calls, in the model's order, with the provider's role, pairing and error form."""
         ...
 
-    def assistant(self, text: str, calls: Sequence[tuple[str, str, str]] = ()) -> Wording:
-        """An assistant message from neutral parts: text and `(wire id, tool name, arguments JSON)`."""
-        ...
-
     def reply(
         self,
         text: str = "",
@@ -158,26 +184,12 @@ class Wire(Protocol):
         stop: Stop | None = None,
         usage: Usage | None = None,
     ) -> bytes:
-        """A whole response body as the provider would send it: for scripted models and fakes."""
+        """A whole response body as the provider would send it, from text and `(wire id, tool name, arguments JSON)`: for
+        scripted models and fakes."""
         ...
 
-    def read(
-        self,
-        body: bytes,
-        *,
-        max_tokens: int,
-        names: Mapping[str, str],
-        used_ids: frozenset[str] = frozenset(),
-        mint: Callable[[int], str],
-    ) -> Reply:
-        """Read a response.
-
-        Args:
-            max_tokens: the cap that was sent; output tokens equal to it count as cut.
-            names: wire name -> our name.
-            used_ids: wire ids that the transcript holds already.
-            mint: an id for the call at a position, where the provider's cannot stand.
-        """
+    def read(self, body: bytes, reading: Reading) -> Reply:
+        """Read a response."""
         ...
 
     def names(self, tools: Sequence[str]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from typing import Literal
 from remit.errors import Conflict
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId
 
-__all__ = ["HOLDING", "MOVES", "ClosedCode", "Move", "Operation", "OperationState", "RecoveryKind", "move"]
+__all__ = ["HOLDING", "MOVES", "ClosedCode", "Move", "Operation", "OperationState", "RecoveryKind", "move", "settler"]
 
 OperationState = Literal["awaiting_approval", "dispatched", "unknown", "succeeded", "failed", "closed"]
 HOLDING: frozenset[OperationState] = frozenset({"dispatched", "unknown", "succeeded"})
@@ -93,7 +93,7 @@ class Operation:
         attempt: 0 while awaiting approval, then 1, 2, ... for each dispatch.
         not_after_ms: latest wall-clock moment at which the current attempt can still act, by its timeout.
         outcome: the recorded `Outcome` as JSON text, once settled.
-        settled_by: `handler`, `reconciler`, `late`, or the person's subject.
+        settled_by: `handler`, `reconciler`, `late`, or `by:` and the subject of the person; see `settler`.
         evidence: late or contradicting reports as JSON texts, oldest first.
     """
 
@@ -129,6 +129,11 @@ class Operation:
     evidence: tuple[str, ...] = ()
     created_ms: int = 0
     updated_ms: int = 0
+
+
+def settler(on: Move, by: str | None) -> str | None:
+    """What `settled_by` says of a move: the machine's own word, or `by:` and the person's subject, whatever that is."""
+    return f"by:{by}" if by is not None and on in ("settled_yes", "settled_no") else by
 
 
 def move(state: OperationState | None, on: Move) -> tuple[OperationState, ClosedCode | None]:

@@ -116,3 +116,4 @@ class Awaiting:
     approval: ApprovalId
     operation: OperationId | None
     preview: str
+    kind: Literal["awaiting"] = "awaiting"

@@ -6,15 +6,14 @@ tool use and stop reasons. Invariant: one reply's answers are one user message o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from remit.errors import InputError
 from remit.types.budget import Usage
 from remit.types.ident import Json, Wording
-from remit.types.model import HeadSpec, ProtocolName, Reply, ResultText, Stop
+from remit.types.model import HeadSpec, ProtocolName, Reading, Reply, ResultText, Stop
 from remit.types.part import File, Image, Part, Text
 from remit.wire import anthropic_history, anthropic_reply, media
-from remit.wire.ident import Reading
 from remit.wire.name import wire_name, wire_names, wire_names_of
 from remit.wire.request import check_server_tools, finish, join
 from remit.wire.schema import answer_schema
@@ -70,8 +69,7 @@ class AnthropicWire:
         schema = answer_schema(spec.answer_schema)
         if schema is not None:
             own["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-        if spec.cache:
-            own["cache_control"] = {"type": "ephemeral"}
+        own["cache_control"] = {"type": "ephemeral"}
         return finish(own, spec, refused=_REFUSED, caps=("max_tokens",))
 
     def body(self, head: Wording, messages: Sequence[Wording]) -> bytes:
@@ -87,10 +85,6 @@ class AnthropicWire:
 
     def results(self, results: Sequence[ResultText]) -> Wording:
         return Wording(quote({"role": "user", "content": [_result(result) for result in results]}))
-
-    def assistant(self, text: str, calls: Sequence[tuple[str, str, str]] = ()) -> Wording:
-        content = _content(text, calls)
-        return Wording(f'{{"role":"assistant","content":{content}}}' if content != "[]" else "")
 
     def reply(
         self,
@@ -119,16 +113,8 @@ class AnthropicWire:
             f'"stop_details":{quote(details)},"usage":{quote(counted)}}}'
         ).encode()
 
-    def read(
-        self,
-        body: bytes,
-        *,
-        max_tokens: int,
-        names: Mapping[str, str],
-        used_ids: frozenset[str] = frozenset(),
-        mint: Callable[[int], str],
-    ) -> Reply:
-        return anthropic_reply.read(body, Reading(max_tokens, names, used_ids, mint))
+    def read(self, body: bytes, reading: Reading) -> Reply:
+        return anthropic_reply.read(body, reading)
 
     def load(self, messages: Sequence[Json]) -> tuple[Wording, ...]:
         anthropic_history.check(messages)

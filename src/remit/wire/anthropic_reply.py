@@ -10,8 +10,8 @@ import re
 
 from remit.types.budget import Usage
 from remit.types.ident import Wording
-from remit.types.model import Call, Mend, Reply, Stop
-from remit.wire.ident import Reading, settle
+from remit.types.model import Call, Mend, Reading, Reply, Stop
+from remit.wire.ident import settle
 from remit.wire.name import tool_of
 from remit.wire.text import Node, Splices, quote, unread
 
@@ -61,6 +61,7 @@ def read(body: bytes, reading: Reading) -> Reply:
         refusal=_refusal(message) if stop == "refusal" else None,
         unresolved=_unresolved(blocks),
         mends=tuple(mends),
+        hosted=any(kind in _SERVER_CALLS or kind.endswith("_tool_result") for kind, _ in blocks),
     )
 
 

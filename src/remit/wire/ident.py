@@ -5,33 +5,15 @@ Knows no protocol. Invariant: after `settle` every id fits, is unique in its rep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from re import Pattern
 from typing import Literal
 
 from remit.types.ident import Json
-from remit.types.model import Mend
+from remit.types.model import Mend, Reading
 from remit.wire.text import storable
 
-__all__ = ["Reading", "settle"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a reply is read with.
-
-    Args:
-        max_tokens: the cap that was sent.
-        names: wire name -> tool name.
-        used: ids that the transcript holds.
-        mint: an id for the call at a position.
-    """
-
-    max_tokens: int
-    names: Mapping[str, str]
-    used: frozenset[str]
-    mint: Callable[[int], str]
+__all__ = ["settle"]
 
 
 def settle(
@@ -44,7 +26,7 @@ def settle(
         fit: what a whole id must match.
         reserved: ids of other things in the same reply.
     """
-    taken = set(reading.used | reserved)
+    taken = set(reading.used_ids | reserved)
     natural = {one for one in found if isinstance(one, str)}
     ids: list[str] = []
     mends: list[Mend] = []

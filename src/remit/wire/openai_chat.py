@@ -6,16 +6,16 @@ message per call, directly after the message that asked, text only and nothing b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from remit.errors import InputError
 from remit.types.budget import Usage
 from remit.types.ident import Json, Wording
-from remit.types.model import HeadSpec, ProtocolName, Reply, ResultText, Stop
+from remit.types.model import HeadSpec, ProtocolName, Reading, Reply, ResultText, Stop
 from remit.types.part import File, Image, Part, Text
 from remit.wire import media, openai_chat_history, openai_chat_reply
-from remit.wire.ident import Reading
 from remit.wire.name import wire_name, wire_names, wire_names_of
+from remit.wire.openai_usage import CHAT, written_usage
 from remit.wire.request import check_server_tools, finish
 from remit.wire.schema import answer_schema, is_strict
 from remit.wire.text import quote
@@ -86,9 +86,6 @@ class OpenAIChatWire:
     def results(self, results: Sequence[ResultText]) -> Wording:
         return Wording(",".join(quote(_result(result)) for result in results))
 
-    def assistant(self, text: str, calls: Sequence[tuple[str, str, str]] = ()) -> Wording:
-        return Wording(quote(_message(text, calls)) if text or calls else "")
-
     def reply(
         self,
         text: str = "",
@@ -111,18 +108,10 @@ class OpenAIChatWire:
                 raise InputError(f"the openai-chat protocol has no stop {stop}", code="stop.unknown")
         choice: Json = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
         whole: Json = {"id": "chatcmpl-scripted", "object": "chat.completion", "created": 0, "model": "scripted"}
-        return quote({**whole, "choices": [choice], "usage": _counted(usage)}).encode()
+        return quote({**whole, "choices": [choice], "usage": written_usage(usage, CHAT)}).encode()
 
-    def read(
-        self,
-        body: bytes,
-        *,
-        max_tokens: int,
-        names: Mapping[str, str],
-        used_ids: frozenset[str] = frozenset(),
-        mint: Callable[[int], str],
-    ) -> Reply:
-        return openai_chat_reply.read(body, Reading(max_tokens, names, used_ids, mint))
+    def read(self, body: bytes, reading: Reading) -> Reply:
+        return openai_chat_reply.read(body, reading)
 
     def load(self, messages: Sequence[Json]) -> tuple[Wording, ...]:
         openai_chat_history.check(messages)
@@ -179,14 +168,3 @@ def _message(text: str, calls: Sequence[tuple[str, str, str]]) -> dict[str, Json
             for wire_id, tool, arguments in calls
         ]
     return message
-
-
-def _counted(usage: Usage | None) -> Json:
-    spent = usage or Usage(input_tokens=10, output_tokens=5)
-    return {
-        "prompt_tokens": spent.input_tokens,
-        "completion_tokens": spent.output_tokens,
-        "total_tokens": spent.input_tokens + spent.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": spent.cache_read_tokens, "cache_write_tokens": spent.cache_write_tokens},
-        "completion_tokens_details": {"reasoning_tokens": spent.reasoning_tokens},
-    }

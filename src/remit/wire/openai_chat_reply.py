@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 
-from remit.types.budget import Usage
 from remit.types.ident import Wording
-from remit.types.model import Call, Mend, Reply, Stop
-from remit.wire.ident import Reading, settle
+from remit.types.model import Call, Mend, Reading, Reply, Stop
+from remit.wire.ident import settle
 from remit.wire.name import tool_of
+from remit.wire.openai_usage import CHAT, read_usage
 from remit.wire.text import Node, Splices, is_object, quote, unread
 
 __all__ = ["FIT", "read"]
@@ -35,7 +35,7 @@ def read(body: bytes, reading: Reading) -> Reply:
         raise unread("response.choices", "is not one assistant message")
     raw_stop = choices[0].string("finish_reason")
     items = message.children("tool_calls")
-    usage = _usage(whole.child("usage"))
+    usage = read_usage(whole.child("usage"), CHAT)
     refusal = message.string("refusal") or None
     stop = _stop(raw_stop, bool(items), refusal, message)
     if stop in ("calls", "end") and 0 < reading.max_tokens <= usage.output_tokens:
@@ -121,16 +121,3 @@ def _text(message: Node) -> str:
     if not isinstance(message.value("content"), list):
         return message.string("content")
     return "".join(part.string("text") for part in message.children("content") if part.string("type") == "text")
-
-
-def _usage(usage: Node | None) -> Usage:
-    if usage is None:
-        return Usage()
-    given, made = usage.child("prompt_tokens_details"), usage.child("completion_tokens_details")
-    return Usage(
-        input_tokens=usage.count("prompt_tokens"),
-        cache_read_tokens=given.count("cached_tokens") if given else 0,
-        cache_write_tokens=given.count("cache_write_tokens") if given else 0,
-        output_tokens=usage.count("completion_tokens"),
-        reasoning_tokens=made.count("reasoning_tokens") if made else 0,
-    )

@@ -6,18 +6,18 @@ the types of the `openai` SDK 3.57. Invariant: one `function_call_output` item p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
 from remit.errors import InputError
 from remit.types.budget import Usage
 from remit.types.ident import Json, Wording
-from remit.types.model import HeadSpec, ProtocolName, Reply, ResultText, Stop
+from remit.types.model import HeadSpec, ProtocolName, Reading, Reply, ResultText, Stop
 from remit.types.part import File, Image, Part, Text
 from remit.wire import media, openai_responses_history, openai_responses_reply
-from remit.wire.ident import Reading
 from remit.wire.name import wire_name, wire_names, wire_names_of
+from remit.wire.openai_usage import RESPONSES, written_usage
 from remit.wire.request import check_server_tools, finish, join
 from remit.wire.schema import answer_schema, is_strict
 from remit.wire.text import quote
@@ -85,9 +85,6 @@ class OpenAIResponsesWire:
     def results(self, results: Sequence[ResultText]) -> Wording:
         return Wording(",".join(quote(_result(result)) for result in results))
 
-    def assistant(self, text: str, calls: Sequence[tuple[str, str, str]] = ()) -> Wording:
-        return Wording(quote(_items(text, calls, "completed"))[1:-1])
-
     def reply(
         self,
         text: str = "",
@@ -116,20 +113,12 @@ class OpenAIResponsesWire:
             "parallel_tool_calls": True,
             "tool_choice": "auto",
             "tools": [],
-            "usage": _counted(usage),
+            "usage": written_usage(usage, RESPONSES),
         }
         return quote(whole).encode()
 
-    def read(
-        self,
-        body: bytes,
-        *,
-        max_tokens: int,
-        names: Mapping[str, str],
-        used_ids: frozenset[str] = frozenset(),
-        mint: Callable[[int], str],
-    ) -> Reply:
-        return openai_responses_reply.read(body, Reading(max_tokens, names, used_ids, mint))
+    def read(self, body: bytes, reading: Reading) -> Reply:
+        return openai_responses_reply.read(body, reading)
 
     def load(self, messages: Sequence[Json]) -> tuple[Wording, ...]:
         openai_responses_history.check(messages)
@@ -224,14 +213,3 @@ def _spoken(content: Json, status: str) -> Json:
     """A message item; its id, which must be there, follows from what it says."""
     item_id = f"msg_{sha256(quote(content).encode()).hexdigest()[:24]}"
     return {"type": "message", "id": item_id, "role": "assistant", "status": status, "content": [content]}
-
-
-def _counted(usage: Usage | None) -> Json:
-    spent = usage or Usage(input_tokens=10, output_tokens=5)
-    return {
-        "input_tokens": spent.input_tokens,
-        "input_tokens_details": {"cached_tokens": spent.cache_read_tokens, "cache_write_tokens": spent.cache_write_tokens},
-        "output_tokens": spent.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": spent.reasoning_tokens},
-        "total_tokens": spent.input_tokens + spent.output_tokens,
-    }

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from remit.types.budget import Usage
 from remit.types.ident import Wording
-from remit.types.model import Call, Mend, Reply, Stop
-from remit.wire.ident import Reading, settle
+from remit.types.model import Call, Mend, Reading, Reply, Stop
+from remit.wire.ident import settle
 from remit.wire.name import foreign, tool_of
+from remit.wire.openai_usage import RESPONSES, read_usage
 from remit.wire.text import Node, Splices, is_object, quote, unread
 
 __all__ = ["FIT", "read"]
@@ -24,6 +24,9 @@ _Item = tuple[str, Node]
 
 _OURS_TO_RUN = frozenset({"computer_call", "shell_call", "local_shell_call", "apply_patch_call", "mcp_approval_request"})
 """Items that wait for an answer which this library does not give, unless the provider gave it itself."""
+
+_HOSTED = ("_call", "_output", "mcp_list_tools")
+"""How the items of tools are named that the provider runs."""
 
 
 def read(body: bytes, reading: Reading) -> Reply:
@@ -37,7 +40,7 @@ def read(body: bytes, reading: Reading) -> Reply:
         raise unread("response", "is not a response")
     items = [(item.string("type"), item) for item in whole.children("output")]
     kinds = [kind for kind, _ in items]
-    usage = _usage(whole.child("usage"))
+    usage = read_usage(whole.child("usage"), RESPONSES)
     text, refusal = _said(items)
     stop, raw_stop = _stop(whole, kinds, refusal)
     if stop in ("calls", "end") and 0 < reading.max_tokens <= usage.output_tokens:
@@ -57,6 +60,7 @@ def read(body: bytes, reading: Reading) -> Reply:
         response_id=whole.string("id"),
         refusal=refusal if stop in ("refusal", "filter") else None,
         mends=tuple(mends),
+        hosted=any(kind not in _CALLS and kind.endswith(_HOSTED) for kind in kinds),
     )
 
 
@@ -119,16 +123,3 @@ def _said(items: list[_Item]) -> tuple[str, str | None]:
         if item in final or not final:
             texts.append("".join(part.string("text") for part in parts if part.string("type") == "output_text"))
     return "\n".join(filter(None, texts)), "\n".join(refusals) or None
-
-
-def _usage(usage: Node | None) -> Usage:
-    if usage is None:
-        return Usage()
-    given, made = usage.child("input_tokens_details"), usage.child("output_tokens_details")
-    return Usage(
-        input_tokens=usage.count("input_tokens"),
-        cache_read_tokens=given.count("cached_tokens") if given else 0,
-        cache_write_tokens=given.count("cache_write_tokens") if given else 0,
-        output_tokens=usage.count("output_tokens"),
-        reasoning_tokens=made.count("reasoning_tokens") if made else 0,
-    )

@@ -29,6 +29,9 @@ def _integer(digits: str) -> int:
 _read = cast("Callable[[str], Json]", json.JSONDecoder(parse_int=_integer).decode)
 
 
+_MOST_TOKENS = 10**12
+
+
 def unread(place: str, why: str) -> ProtocolError:
     """The error for a text that is not of its protocol's shape; `place` is a path, never content."""
     return ProtocolError(f"{place} {why}", place=place)
@@ -164,9 +167,17 @@ class Node:
         return found
 
     def count(self, key: str) -> int:
-        """A member that counts tokens: 0 where it is absent or no whole number."""
+        """A member that counts tokens: 0 where it is absent, negative or no whole number.
+
+        Raises:
+            ProtocolError: no reply can have so many.
+        """
         value = self.values.get(key)
-        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            return 0
+        if value > _MOST_TOKENS:
+            raise unread(f"{self.place}.{key}", "is more tokens than a reply can have")
+        return value
 
     def _found(self) -> tuple[int, int, dict[str, tuple[int, int]]]:
         if self._spans is None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from remit import ambient
 from remit.cli import find, load, paper
 from remit.cli.command.run import go_on, need_agent
 from remit.cli.exit import of_standing
-from remit.cli.option import AgentOption, ByOption, DepsOption, JsonOption, LedgerOption, QuietOption, ReasonOption
+from remit.cli.option import AgentOption, ByOption, DepsOption, JsonOption, LedgerOption, QuietOption, ReasonOption, json_of
 from remit.cli.place import ledger_path, owning, reading
 from remit.cli.screen import Screen
-from remit.cli.stand import show_approval, show_standing
+from remit.cli.stand import show_approval, show_decision, show_standing
 from remit.cli.work import do
 from remit.errors import Conflict, InputError
-from remit.types.approval import Approval, ApprovalState
+from remit.types.approval import Approval, ApprovalKind, ApprovalState
 from remit.types.ident import Json
 from remit.types.principal import Principal
 from remit.types.run import RunRow, Standing
@@ -47,6 +48,12 @@ class _Saying:
     deps: str | None
     quiet: bool
     as_json: bool
+    value: Json = None
+    """The arguments that were edited, or the answer."""
+
+    @property
+    def kind(self) -> ApprovalKind:
+        return "question" if self.verdict == "answered" else "approval"
 
 
 def approvals(
@@ -90,7 +97,13 @@ def approve(
     reason: ReasonOption,
     scope: ScopesOption = None,
     arguments: Annotated[
-        str | None, typer.Option("--arguments", metavar="JSON", help="Other arguments that shall run instead.")
+        str | None,
+        typer.Option(
+            "--arguments",
+            metavar="JSON",
+            help="Other arguments that shall run instead, all of them. With --agent the tool checks them first; "
+            "without, they are checked when the run goes on.",
+        ),
     ] = None,
     agent: AgentOption = None,
     deps: DepsOption = None,
@@ -115,7 +128,7 @@ def approve(
     async def say(remit: Remit, row: Approval, who: Principal) -> Approval:
         return await remit.decide(row.id, True, by=who, reason=reason, arguments=edited)
 
-    _decide(say, _Saying(approval, "approved", by, scope, ledger, agent, deps, quiet, as_json))
+    _decide(say, _Saying(approval, "approved", by, scope, ledger, agent, deps, quiet, as_json, edited))
 
 
 def deny(
@@ -155,7 +168,9 @@ def answer(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer a question that a model asked. The model trusts the answer only if --by is whom the run is for.
+    """Answer a question that a model asked. The answer is trusted only if --by is whom the run is for.
+
+    Where the question offers choices, the answer is one of them.
 
     \b
     Examples:
@@ -165,7 +180,7 @@ def answer(
     async def say(remit: Remit, row: Approval, who: Principal) -> Approval:
         return await remit.answer(row.id, text, by=who, reason=reason)
 
-    _decide(say, _Saying(question, "answered", by, None, ledger, agent, deps, quiet, as_json))
+    _decide(say, _Saying(question, "answered", by, None, ledger, agent, deps, quiet, as_json, text))
 
 
 def _decide(say: Callable[[Remit, Approval, Principal], Awaitable[Approval]], saying: _Saying) -> None:
@@ -173,16 +188,18 @@ def _decide(say: Callable[[Remit, Approval, Principal], Awaitable[Approval]], sa
 
     async def job() -> int:
         row, run = await _rows(saying)
+        # Before an owner is open: with an agent, it goes on with the run.
+        _fits(row, saying)
         stands = None
         async with owning(ledger_path(saying.ledger), [saying.agent] if saying.agent else [], deps=saying.deps) as remit:
             decided = await say(remit, row, _who(saying, row))
-            _need(decided, saying)
+            _recorded(decided, saying)
             if saying.agent is not None:
                 stands = await go_on(screen, remit, run, quiet=saying.quiet)
-        _report(screen, decided, stands)
+        _report(screen, saying, decided, stands)
         return 0 if stands is None else of_standing(stands)
 
-    do(screen, job())
+    do(screen, job(), quiet=saying.quiet)
 
 
 async def _rows(saying: _Saying) -> tuple[Approval, RunRow]:
@@ -194,14 +211,21 @@ async def _rows(saying: _Saying) -> tuple[Approval, RunRow]:
     return row, run
 
 
-def _report(screen: Screen, decided: Approval, stands: Standing | None) -> None:
+def _report(screen: Screen, saying: _Saying, decided: Approval, stands: Standing | None) -> None:
+    checked = None if decided.edited is None else _is_checked(saying, decided)
     if screen.as_json:
         standing: Json = None if stands is None else paper.standing(stands)
-        screen.document({"approval": paper.approval(decided), "standing": standing})
-    elif stands is not None:
+        screen.document({"approval": paper.approval(decided), "arguments_checked": checked, "standing": standing})
+        return
+    if stands is None:
+        show_approval(screen, decided)
+    elif decided.edited is not None or decided.answer is not None:
+        show_decision(screen, decided)
+    if checked is False:
+        screen.line("  these arguments are not checked yet: the tool checks them when the run goes on", style="yellow")
+    if stands is not None:
         show_standing(screen, stands)
     else:
-        show_approval(screen, decided)
         screen.line(f"recorded; it takes effect when {decided.run} is taken up (remit resume)", style="dim")
 
 
@@ -212,20 +236,79 @@ def _who(saying: _Saying, row: Approval) -> Principal:
     return Principal(saying.by, row.tenant, frozenset(scope for scope in scopes if scope))
 
 
-def _need(decided: Approval, saying: _Saying) -> None:
-    """Raise `Conflict` where the row says something else than was said now."""
-    state = decided.state
-    if state in (saying.verdict, "consumed") and decided.decided_by == saying.by:
-        return
-    who = f" by {decided.decided_by}" if decided.decided_by else ""
-    message = f"{decided.id} was {'decided' if state == 'consumed' else state}{who} before; nothing was changed"
-    raise Conflict(message, code="approval.decided", approval=decided.id, state=state)
+def _is_checked(saying: _Saying, row: Approval) -> bool:
+    """Whether the tool was there when the arguments were edited."""
+    tool = None if saying.agent is None else load.agent(saying.agent).catalogue.get(row.tool)
+    return tool is not None and tool.contract == row.contract
+
+
+def _fits(row: Approval, saying: _Saying) -> None:
+    """Return if this may still be said about the row, or was said before by the same person.
+
+    Raises:
+        InputError: it is of the other kind (`approval.kind`), or the answer is none of the choices (`answer.choice`).
+        Conflict: something else was said before, or time is over (`approval.decided`).
+    """
+    if row.kind != saying.kind:
+        other = f'answer {row.id} "..."' if row.kind == "question" else f"approve {row.id} or remit deny {row.id}"
+        raise InputError(
+            f"{row.id} is a{'n' if row.kind == 'approval' else ''} {row.kind}: use remit {other}", code="approval.kind"
+        )
+    overdue = row.expires_ms is not None and row.expires_ms <= ambient.now_ms()
+    if row.state == "pending" and not overdue:
+        _need_choice(row, saying)
+    elif not (_is_same(row, saying) and _said(row) == saying.value):
+        raise _too_late(row)
+
+
+def _need_choice(row: Approval, saying: _Saying) -> None:
+    offered = paper.approval(row)["arguments"] if row.kind == "question" else None
+    choices = offered.get("choices") if isinstance(offered, dict) else None
+    if isinstance(choices, list) and choices and saying.value not in choices:
+        named = ", ".join(str(one) for one in choices)
+        raise InputError(f"{saying.value!r} is none of the choices: {named}", code="answer.choice")
+
+
+def _recorded(decided: Approval, saying: _Saying) -> None:
+    """Raise `Conflict` where somebody else was faster, or time is over."""
+    if not _is_same(decided, saying):
+        raise _too_late(decided)
+
+
+def _is_same(row: Approval, saying: _Saying) -> bool:
+    return _verdict(row) == saying.verdict and row.decided_by == saying.by
+
+
+def _verdict(row: Approval) -> str:
+    """What was said about a row that may have been used since."""
+    return row.state if row.state != "consumed" else "approved" if row.kind == "approval" else "answered"
+
+
+def _said(row: Approval) -> Json:
+    """The edited arguments, or the answer."""
+    from remit.canonical import decode, to_plain
+
+    text = row.answer if row.kind == "question" else row.edited
+    return None if text is None else to_plain(decode(text))
+
+
+def _too_late(row: Approval) -> Conflict:
+    match row.state:
+        case "void":
+            how = "is void: what it asked for was withdrawn, cancelled or replaced"
+        case "expired" | "pending":
+            how = "has expired: nobody decided in time"
+        case "consumed" if row.kind == "approval":
+            how = f"was approved by {row.decided_by} before, and it ran"
+        case _:
+            how = f"was {_verdict(row)} by {row.decided_by} before"
+    also = ", with other arguments" if row.edited is not None else ""
+    message = f"{row.id} {how}{also}; what was said now is not recorded"
+    return Conflict(message, code="approval.decided", approval=row.id, state=row.state)
 
 
 def _members(text: str) -> dict[str, Json]:
-    from remit.canonical import parse
-
-    value = parse(text)
+    value = json_of("--arguments", text)
     if not isinstance(value, dict):
         raise InputError("--arguments is a JSON object with all arguments of the tool", code="decision.arguments")
-    return cast(dict[str, Json], value)
+    return value

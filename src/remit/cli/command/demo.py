@@ -14,6 +14,8 @@ def demo(*, as_json: JsonOption = False) -> None:
     """One refund asked for four ways: the usual loop, and Remit.
 
     A small billing service with books of its own runs as a process of its own; nothing leaves this machine.
+    It writes outputs/tool-loop-transcript.json, one run with all its events, into the current directory.
+
     Ends with exit code 0 if Remit refunded once in every way.
 
     \b

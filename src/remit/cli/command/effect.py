@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
 from remit.cli import find, paper
-from remit.cli.option import ByOption, JsonOption, LedgerOption, ReasonOption
+from remit.cli.option import ByOption, JsonOption, LedgerOption, ReasonOption, json_of
 from remit.cli.place import ledger_path, owning, reading
 from remit.cli.screen import Screen
 from remit.cli.text import compact, moment
@@ -49,7 +49,7 @@ def operations(
             rows = await opened.operations(run=named, state=_IN_DOUBT if unknown else None, limit=limit)
             if unknown:
                 rows = [row for row in rows if not await _is_running(opened, row)]
-            redactor = Redactor(paper.hidden(await opened.approvals(run=named, limit=100_000)))
+            redactor = Redactor(paper.hidden(await opened.approvals(run=named, limit=None)))
         shown = [paper.operation(row, redactor) for row in rows]
         if as_json:
             screen.document({"operations": list(shown)})
@@ -63,10 +63,22 @@ def operations(
     do(screen, job())
 
 
+def _either(happened: bool | None) -> bool:
+    """Both names are said where neither was given."""
+    if happened is None:
+        raise typer.BadParameter("say --happened or --did-not-happen")
+    return happened
+
+
 def settle(
     operation: OperationArgument,
     *,
-    happened: Annotated[bool, typer.Option("--happened/--did-not-happen", help="Whether the effect took place.")],
+    happened: Annotated[
+        bool | None,
+        typer.Option(
+            "--happened/--did-not-happen", callback=_either, help="Whether the effect took place; one of them is needed."
+        ),
+    ] = None,
     by: ByOption,
     reason: ReasonOption,
     result: Annotated[
@@ -85,14 +97,14 @@ def settle(
       remit settle op_19 --did-not-happen --by bob --reason "the bank has no such booking"
     """
     screen = Screen(as_json=as_json)
-    value = _value(result)
+    value = None if result is None else json_of("--result", result)
 
     async def job() -> int:
         path = ledger_path(ledger)
         async with reading(path) as opened:
             row = await find.operation(opened, operation)
         async with owning(path) as remit:
-            now = await remit.settle(row.id, happened, by=by, reason=reason, result=value)
+            now = await remit.settle(row.id, happened is True, by=by, reason=reason, result=value)
         _report(screen, now, f"{row.id} is {now.state}", settled=now.state not in _IN_DOUBT)
         return 0
 
@@ -140,16 +152,10 @@ def _report(screen: Screen, row: Operation, done: str, *, settled: bool) -> None
         screen.line(done if settled else f"recorded; whoever owns {row.run} will journal it")
 
 
-def _value(text: str | None) -> Json:
-    from remit.canonical import parse
-
-    return None if text is None else cast(Json, parse(text))
-
-
 async def _is_running(ledger: Ledger, row: Operation) -> bool:
     return row.state == "dispatched" and row.owner is not None and await ledger.alive(row.owner)
 
 
 def _cells(row: Operation, arguments: Json) -> tuple[str, ...]:
     state = f"{row.state} ({row.closed})" if row.closed else row.state
-    return (row.id, row.tool, compact(arguments), state.replace("_", " "), row.run, moment(row.updated_ms))
+    return (row.id, row.tool, compact(arguments), state, row.run, moment(row.updated_ms))

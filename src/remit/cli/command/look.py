@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -16,9 +17,11 @@ from remit.cli.text import dollars, moment
 from remit.cli.work import do
 from remit.trace import Redactor, describe
 from remit.types.ident import ConversationId, Json
-from remit.types.run import RunStatus
+from remit.types.run import RunStatus, Submitted
 
 __all__ = ["runs", "show"]
+
+_HOST = " (a host's run: another loop drives it through the gate)"
 
 
 class Status(StrEnum):
@@ -104,7 +107,7 @@ def show(
         async with reading(ledger_path(ledger)) as opened:
             row = await find.run(opened, run)
             recorded = await opened.read(row.id)
-            approvals = await opened.approvals(run=row.id, limit=100_000)
+            approvals = await opened.approvals(run=row.id, limit=None)
         from remit.loop import fold, standing_of
 
         redactor = Redactor(paper.hidden(approvals))
@@ -115,11 +118,11 @@ def show(
             shown: Json = None if stands is None else paper.shared(stands, redactor, content=content)
             screen.document({"run": paper.run(row), "standing": shown, "events": list(events)})
             return 0
-        for event in events:
-            for line in tell(event):
+        for event in _with_tools(events):
+            for line in tell(event, host=row.host):
                 screen.line(f"{moment(int(str(event['at_ms'])))[11:]}  {line}")
-        status = row.status if stands is None else paper.status_of(stands).replace("submitted", "going on")
-        screen.line(f"{row.id}: {status.replace('_', ' ')}", style="bold")
+        status = row.status if stands is None or isinstance(stands, Submitted) else paper.status_of(stands)
+        screen.line(f"{row.id}: {status}{_HOST if row.host else ''}", style="bold")
         if state is not None:
             usage = state.usage
             spent = f"{usage.input_tokens} tokens in, {usage.output_tokens} out, list price {dollars(usage.cost_usd_micros)}"
@@ -127,3 +130,21 @@ def show(
         return 0
 
     do(screen, job())
+
+
+def _with_tools(events: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The events with the names of tools where they were left out as words: those that the gate resolved."""
+    known: dict[str, Json] = {
+        str(event["call"]): event["tool"] for event in events if event["kind"] == "call.considered" and event["tool"]
+    }
+    return [_with_tool(event, known) for event in events]
+
+
+def _with_tool(event: dict[str, Json], known: dict[str, Json]) -> dict[str, Json]:
+    if event["kind"] == "call.ended":
+        return {**event, "tool": event["tool"] or known.get(str(event["call"]), "unknown tool")}
+    if event["kind"] != "model.replied":
+        return event
+    calls = cast(list[dict[str, Json]], event["calls"])
+    named = [{"name": known.get(f"{event['turn']}.{call['position']}", "unknown tool"), **call} for call in calls]
+    return {**event, "calls": cast(Json, named)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from remit.cli import find, load, paper
-from remit.cli.exit import of_standing
+from remit.cli.exit import UNSETTLED, of_standing
 from remit.cli.option import AgentsOption, ByOption, DepsOption, JsonOption, LedgerOption, QuietOption, ReasonOption
 from remit.cli.place import ledger_path, owning, reading
 from remit.cli.progress import Progress
@@ -75,7 +75,7 @@ def run(
         show_standing(screen, stands)
         return of_standing(stands)
 
-    do(screen, job())
+    do(screen, job(), quiet=quiet)
 
 
 def resume(
@@ -108,7 +108,7 @@ def resume(
         show_standing(screen, stands)
         return of_standing(stands)
 
-    do(screen, job())
+    do(screen, job(), quiet=quiet)
 
 
 async def go_on(screen: Screen, remit: Remit, row: RunRow, *, quiet: bool) -> Standing:
@@ -162,8 +162,8 @@ def recover(
 ) -> None:
     """Take up what dead processes left; settle what can be.
 
-    The systems of record are asked about every operation in doubt.
-    Lists what is still unknown after that: a person settles it with `remit settle`.
+    The systems of record are asked about every operation in doubt, and the runs that were taken up are waited for,
+    up to a minute. Lists what is still unknown then (exit code 14): a person settles it with `remit settle`.
 
     \b
     Examples:
@@ -183,7 +183,7 @@ def recover(
             screen.line('settle each: remit settle OPERATION --happened --by NAME --reason "..."', style="dim")
         else:
             screen.line("nothing is in doubt")
-        return 0
+        return UNSETTLED if unknown else 0
 
     do(screen, job())
 
