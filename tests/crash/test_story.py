@@ -66,12 +66,12 @@ class Story:
         if kind != "keyed" or operation not in self.ids:
             self.effects.append((kind, name))
         self.ids.add(operation)
-        if chance < 0.35:
+        if chance < 0.5:
             raise ConnectionError("after")
         return "done"
 
     def look(self, arguments: dict[str, str], ctx: object) -> object:
-        if self.source.random() < 0.2:
+        if self.source.random() < 0.6:
             return CANNOT_TELL
         return Happened("done") if ("asked", arguments["name"]) in self.effects else DID_NOT
 

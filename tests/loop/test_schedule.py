@@ -178,3 +178,10 @@ def test_only_earlier_calls_matter(calls: list[CallState]) -> None:
     whole = schedule(calls)
     for cut in range(len(calls)):
         assert schedule(calls[:cut]).start == tuple(one for one in whole.start if one in [c.id for c in calls[:cut]])
+
+
+def test_what_was_held_back_holds_back_what_builds_on_it() -> None:
+    first = ended(0, "write", Failed(code="x", message=""), resources=("a",))
+    second = ended(1, "write", NotRun(code=HELD_BACK, message=""))
+    third = call(2, "write", resources=("b",))
+    assert schedule([first, second, third]).hold_back == ((third.id, HELD_BACK),)

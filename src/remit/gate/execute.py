@@ -1,4 +1,4 @@
-"""Step 7, execute: key, budget, approval and dispatch in one transaction, then the handler, then what is known.
+"""Step 7, execute: key, approval and dispatch in one transaction, then the handler, then what is known.
 
 Knows plans. Invariant: nothing starts that is not durable as dispatched, with a slot held; and every
 plan ends with exactly one answer, or with a new request to a person.
@@ -11,10 +11,10 @@ from enum import Enum
 from typing import Literal
 
 from remit import ambient
-from remit.errors import BudgetExceeded, Conflict, KeyTaken
+from remit.errors import Conflict, KeyTaken
 from remit.gate.attempt import Tried, after, context_for, no_effect, try_once
 from remit.gate.authorize import authorize
-from remit.gate.code import fail, not_run, refuse
+from remit.gate.code import fail, not_run
 from remit.gate.consider import consider
 from remit.gate.desk import Desk
 from remit.gate.draft import Draft, Stop
@@ -162,9 +162,6 @@ async def _dispatch_and_try(
             operation = await _dispatch(desk, plan, scene)
         except KeyTaken as taken:
             return OperationId(str(taken.details["operation"]))
-        except BudgetExceeded as over:
-            code = over.code if over.code in ("budget.calls", "budget.approvals") else "budget.calls"
-            return Stop("budget", refuse(code))
         if operation is None:
             return _Not.ANSWERED
         return await try_once(desk, scene, operation, plan.tool, clean=True)
@@ -196,7 +193,7 @@ async def _dispatch(desk: Desk, plan: Plan, scene: Scene) -> Operation | None:
         change = draft.row(OperationId(ambient.new_id("op")), "dispatched", now_ms, approval=approval)
         operation, event = change.operation, _opened(change.operation)
     try:
-        await scene.journal.commit(event, changes=(change, *consumed, *scene.spend(plan.tool.name)))
+        await scene.journal.commit(event, changes=(change, *consumed))
     except Conflict as conflict:
         if waiting is None or conflict.code != "operation.moved":
             raise

@@ -15,7 +15,6 @@ from remit import ambient
 from remit.ledger.journal import Journal
 from remit.tool import Arguments, Tool
 from remit.types.approval import Approval
-from remit.types.change import Change
 from remit.types.ident import CallId, ConversationId, Digest, OperationId, RunId
 from remit.types.label import Label
 from remit.types.principal import Principal
@@ -48,11 +47,6 @@ class Bell:
             late.cancel()
 
 
-def _nothing(tool: str) -> tuple[Change, ...]:
-    del tool
-    return ()
-
-
 @dataclass(slots=True)
 class Scene:
     """One run as the gate sees it.
@@ -67,7 +61,6 @@ class Scene:
         cancelled: the run is being cancelled; nothing new starts.
         woken: rung when the inbox brought something; holders read their operation again.
         stable_calls: whether call ids mean the same call after a crash.
-        spend: what a dispatch of this tool takes from shared budgets, in the dispatch's own transaction.
     """
 
     run: RunId
@@ -83,7 +76,6 @@ class Scene:
     woken: Bell = field(default_factory=Bell)
     stable_calls: bool = True
     on_wait: Literal["hold", "answer"] = "hold"
-    spend: Callable[[str], tuple[Change, ...]] = _nothing
 
 
 @dataclass(frozen=True, slots=True)

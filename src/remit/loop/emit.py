@@ -26,6 +26,7 @@ from remit.loop.command import (
     Start,
 )
 from remit.loop.phase import CallStatus, Phase
+from remit.loop.schedule import Moves
 from remit.loop.state import CallState, RunState
 from remit.types.ident import CallId
 
@@ -86,16 +87,16 @@ def _of_calls(state: RunState, commands: list[Command]) -> RunState:
         return _wind_up(state, state.unanswered, commands)
     earlier = tuple(call for call in state.unanswered if call.turn != state.turn)
     state = _go_on(state, earlier, commands)
-    ready = frozenset(call.id for call in earlier if call.status == "ready")
-    commands += [Start(name) for name in sorted(ready)]
-    state = state.marked(ready, "starting")
+    for turn in guard.earlier_turns(state):
+        state = _by_schedule(state, guard.moves(state, turn), commands)
     match state.phase:
         case Phase.VALIDATE_CALLS:
             return _consider_next(state, commands)
         case Phase.RECOVER_CALLS:
             return _recover(state, state.current, commands)
         case Phase.EXECUTE_CALLS:
-            return _by_schedule(_go_on(state, state.current, commands), commands)
+            state = _go_on(state, state.current, commands)
+            return _by_schedule(state, guard.moves(state), commands)
         case Phase.RETURN_DENIAL:
             return _deny(state, commands)
         case _:
@@ -146,8 +147,7 @@ def _recover(state: RunState, calls: tuple[CallState, ...], commands: list[Comma
     return state.marked(frozenset(call.id for call in doubtful), "recovering")
 
 
-def _by_schedule(state: RunState, commands: list[Command]) -> RunState:
-    moves = guard.moves(state)
+def _by_schedule(state: RunState, moves: Moves, commands: list[Command]) -> RunState:
     commands += [Start(name) for name in moves.start]
     commands += [HoldBack(name, code) for name, code in moves.hold_back]
     state = state.marked(frozenset(moves.start), "starting")

@@ -140,10 +140,17 @@ def nothing_unanswered(state: RunState) -> bool:
     return not calls_unanswered(state)
 
 
-def moves(state: RunState) -> Moves:
-    """What the schedule says of this turn."""
-    running = [call for call in state.unanswered if call.turn != state.turn]
-    return schedule(state.current, on_wait=state.on_wait, running=running)
+def moves(state: RunState, turn: int | None = None) -> Moves:
+    """What the schedule says of this turn, or of an earlier one, whose receipts keep the order of their proposals."""
+    turn = state.turn if turn is None else turn
+    own = [call for call in state.calls if call.turn == turn]
+    others = [call for call in state.unanswered if call.turn != turn]
+    return schedule(own, on_wait=state.on_wait if turn == state.turn else "hold", running=others)
+
+
+def earlier_turns(state: RunState) -> list[int]:
+    """Turns before this one that have calls without an outcome."""
+    return sorted({call.turn for call in state.unanswered if call.turn != state.turn})
 
 
 def holder_ended(state: RunState, call: CallState) -> bool:
@@ -190,7 +197,7 @@ def something_can_move(state: RunState) -> bool:
         return True
     if any(call.status == "joined" and holder_ended(state, call) for call in state.calls):
         return True
-    return bool(moves(state)) or any(call.status == "ready" and call.turn != state.turn for call in state.calls)
+    return any(moves(state, turn) for turn in (*earlier_turns(state), state.turn))
 
 
 def refused_for_budget(state: RunState) -> bool:

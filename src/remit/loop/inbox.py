@@ -45,7 +45,7 @@ async def _take_one(live: Live, delivered: Delivered) -> None:
         case CancelRun():
             fresh = live.state.cancelled is None and live.state.ended is None
             event = CancelRequested(by=delivery.by, reason=live.gate.redact(delivery.reason))
-            live.journal.note(*((event,) if fresh else ()), taken=(delivered.id,))
+            await live.journal.commit(*((event,) if fresh else ()), taken=(delivered.id,))
         case _:
             await live.gate.deliver(delivered, live.scene)
 

@@ -6,6 +6,8 @@ the model's order.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from remit.gate import CODES, receipt, render
 from remit.loop.command import AppendResults, Deny
 from remit.loop.live import Live
@@ -21,27 +23,30 @@ __all__ = ["append_results", "deny"]
 
 async def append_results(live: Live, command: AppendResults) -> None:
     """Note the message that answers the turn."""
-    receipts = frozenset(command.receipts)
-    results: list[ResultText] = []
-    for call in live.state.current:
-        if call.id in receipts:
-            results.append(_receipt(call))
-        else:
-            results.append(await _result(live, call))
-    wording = live.spec.model.wire.results(results)
-    live.journal.note(ResultsAppended(turn=command.turn, wording=wording, receipts=command.receipts))
+    bytes_of: dict[str, bytes] = {}
+    while missing := [one for call in live.state.current for one in _attachments(call) if one.digest not in bytes_of]:
+        bytes_of |= {one.digest: await _bytes(live, one) for one in missing}
+    calls = live.state.current  # from here on nothing is awaited: who waits gets a receipt, and is told the rest later
+    wording = live.spec.model.wire.results([_result(call, bytes_of) for call in calls])
+    receipts = tuple(call.id for call in calls if call.status != "ended")
+    live.journal.note(ResultsAppended(turn=command.turn, wording=wording, receipts=receipts))
 
 
-async def _result(live: Live, call: CallState) -> ResultText:
-    outcome = call.outcome
-    if outcome is None:
-        raise AssertionError(f"call {call.id} has no outcome")
-    words = render(outcome, call.name)
-    attachments: list[tuple[Attachment, bytes]] = []
-    if isinstance(outcome, Succeeded) and outcome.attachments:
-        await live.journal.flush()  # their bytes are noted with the outcome
-        attachments = [(one, await live.ledger.blob(Digest(one.digest))) for one in outcome.attachments]
-    return ResultText(wire_id=call.wire_id, name=call.name, text=words.text, error=words.error, attachments=tuple(attachments))
+def _attachments(call: CallState) -> tuple[Attachment, ...]:
+    return call.outcome.attachments if isinstance(call.outcome, Succeeded) else ()
+
+
+async def _bytes(live: Live, attachment: Attachment) -> bytes:
+    await live.journal.flush()  # they are noted with the outcome
+    return await live.ledger.blob(Digest(attachment.digest))
+
+
+def _result(call: CallState, bytes_of: Mapping[str, bytes]) -> ResultText:
+    if call.outcome is None:
+        return _receipt(call)
+    words = render(call.outcome, call.name)
+    attachments = tuple((one, bytes_of[one.digest]) for one in _attachments(call))
+    return ResultText(wire_id=call.wire_id, name=call.name, text=words.text, error=words.error, attachments=attachments)
 
 
 def _receipt(call: CallState) -> ResultText:
