@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -150,6 +150,7 @@ def test_whatever_happens_in_hundreds_of_worlds_the_law_holds(mood: str) -> None
 @pytest.mark.parametrize("on_wait", ["hold", "answer"])
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32), cuts=st.lists(st.integers(0, 2**16), min_size=1, max_size=6))
+@example(seed=3_139_705_730, cuts=[208, 85, 0, 255])  # a write of an earlier turn, after one that came to harm
 def test_a_journal_cut_anywhere_and_taken_up_comes_to_its_end(on_wait: str, seed: int, cuts: list[int]) -> None:
     whole = World(random.Random(seed).choice, Budget(turns=4), on_wait)
     whole.start()

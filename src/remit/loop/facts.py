@@ -92,7 +92,7 @@ def _of_model(state: RunState, event: ModelRequested | Replied | RequestFailed |
                 failure=None,
                 checked=None,
                 asked_label=event.label,
-                calls=state.unanswered if event.turn != state.turn else state.calls,
+                calls=state.unfinished if event.turn != state.turn else state.calls,
                 booked=_booked(state),
             )
         case Replied():
@@ -117,7 +117,7 @@ def _replied(state: RunState, event: Replied) -> RunState:
         refusal=event.refusal,
         text=event.text,
         so_far=event.text or state.so_far,
-        calls=(*state.unanswered, *calls),
+        calls=(*state.unfinished, *calls),
         known_tokens=usage.input_tokens + usage.output_tokens,
         new_bytes=0,
         wire_ids=state.wire_ids | {call.wire_id for call in event.calls},

@@ -144,12 +144,18 @@ class RunState:
         return tuple(call for call in self.calls if call.status != "ended")
 
     @property
+    def unfinished(self) -> tuple[CallState, ...]:
+        """All calls of the turns that have one without an outcome: how the others ended decides whether it may start."""
+        turns = {call.turn for call in self.unanswered}
+        return tuple(call for call in self.calls if call.turn in turns)
+
+    @property
     def open_operations(self) -> tuple[OperationId, ...]:
         """Operations of this run that are dispatched or unknown."""
         return tuple(name for name, state in self.operations.items() if state in ("dispatched", "unknown"))
 
     def call(self, name: CallId) -> CallState | None:
-        """The call of that name, if it is of this turn or has no outcome."""
+        """The call of that name, if its turn is this one, or has a call without an outcome."""
         return next((call for call in self.calls if call.id == name), None)
 
     def with_call(self, call: CallState) -> RunState:
