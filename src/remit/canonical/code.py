@@ -32,10 +32,12 @@ def _name_of(function: Callable[..., object]) -> str:
     while isinstance(function, functools.partial):
         function = function.func
     named = function if hasattr(function, "__qualname__") else type(function)
+    code = getattr(named, "__code__", None)
     try:
+        if code is not None and code.co_filename.startswith("<"):
+            raise OSError("what was typed or built has no file, whatever is kept under that name")
         body: str | bytes = textwrap.dedent(inspect.getsource(named))
     except (OSError, TypeError):
-        code = getattr(named, "__code__", None)
         body = code.co_code if code is not None else b""
     place = f"{getattr(named, '__module__', '')}:{getattr(named, '__qualname__', '')}"
     return f"{place}@{digest('remit.code', body)[:16]}"
