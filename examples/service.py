@@ -1,8 +1,14 @@
 """An agent behind a web service: the request may die, the run does not.
 
 Three endpoints. One submits with a request id and answers at once; one follows the run's committed events by sequence
-number (Server-Sent Events, so a browser reconnects where it was); one decides an approval. Serve it with
-`uvicorn --factory service:create_app`. Authentication is the application's: here a header stands for it.
+number (Server-Sent Events, so a browser reconnects where it was); one decides an approval. Authentication is the
+application's: here a header stands for it. It needs fastapi and uvicorn (`make setup` installs both); in this folder:
+
+    uvicorn --factory service:create_app
+    curl -d '{"text": "refund ch_1"}' -H 'content-type: application/json' -H 'x-user: alice' \\
+        -H 'idempotency-key: m1' localhost:8000/messages
+    curl -N -H 'x-user: alice' localhost:8000/runs/RUN/events      # the approval's id is in approval.requested
+    curl -d '{"allow": true}' -H 'content-type: application/json' -H 'x-user: bob' localhost:8000/approvals/APPROVAL
 """
 
 from __future__ import annotations
@@ -15,11 +21,11 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Request
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
 
 from remit import TRUSTED, Agent, Context, Principal, Remit, ScriptedModel, call, manual, tool, when, write
-from remit.errors import Conflict, Denied, NotFound
+from remit.errors import Conflict, Denied, InputError, NotFound
 from remit.model import ScriptedCall
 from remit.trace import describe
 from remit.types.ident import Json
@@ -99,10 +105,17 @@ def create_app(ledger: Path = Path("service.db"), books: list[str] | None = None
             yield
 
     app = FastAPI(lifespan=lifespan)
+    app.add_exception_handler(InputError, unusable)
     app.post("/messages", status_code=202)(say)
     app.get("/runs/{run}/events")(events)
     app.post("/approvals/{approval}")(decide)
     return app
+
+
+async def unusable(request: Request, error: Exception) -> JSONResponse:
+    """What cannot be used is the client's to mend, and the error says where."""
+    del request
+    return JSONResponse({"detail": str(error)}, status_code=422)
 
 
 async def say(message: Message, who: User, request: Request, idempotency_key: Annotated[str, Header()]) -> dict[str, str]:
@@ -115,7 +128,7 @@ async def say(message: Message, who: User, request: Request, idempotency_key: An
     return {"run": run.id}
 
 
-async def events(run: str, who: User, request: Request, last_event_id: Annotated[int, Header()] = 0) -> StreamingResponse:
+async def events(run: str, who: User, request: Request, last_event_id: Annotated[int, Header(ge=0)] = 0) -> StreamingResponse:
     """Follow. Events are committed before they are sent; `Last-Event-ID` is the last sequence number that was seen."""
     remit: Remit = request.app.state.remit
     try:
@@ -140,4 +153,6 @@ async def decide(approval: str, choice: Choice, who: User, request: Request) -> 
         raise HTTPException(404) from error
     except Denied as error:
         raise HTTPException(403, error.code) from error
+    if choice.allow != (decided.state in ("approved", "consumed")):
+        raise HTTPException(409, f"it is {decided.state} already")
     return {"approval": decided.id, "state": decided.state}

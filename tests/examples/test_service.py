@@ -120,3 +120,28 @@ def test_a_second_message_has_a_run_of_its_own_that_ends_in_an_answer(tmp_path: 
         assert books == ["ch_1", "ch_2"]
 
     play(tmp_path, story)
+
+
+def test_what_cannot_be_used_is_said_before_anything_is_sent(tmp_path: Path) -> None:
+    async def story(client: httpx2.AsyncClient, remit: Remit, books: list[str]) -> None:
+        run = (await submit(client)).json()["run"]
+        assert (await submit(client, "")).status_code == 422
+        empty = await client.post("/messages", json={"text": "hi"}, headers={"X-User": "alice", "Idempotency-Key": ""})
+        assert empty.status_code == 422
+        before = await client.get(f"/runs/{run}/events", headers={"X-User": "alice", "Last-Event-ID": "-5"})
+        assert before.status_code == 422
+
+    play(tmp_path, story)
+
+
+def test_a_yes_that_comes_after_the_run_was_cancelled_is_a_conflict(tmp_path: Path) -> None:
+    async def story(client: httpx2.AsyncClient, remit: Remit, books: list[str]) -> None:
+        run = (await submit(client)).json()["run"]
+        approval = await pending(remit, run)
+        await remit.cancel(run, by="alice")
+        await remit.run_to_end(run)
+        late = await client.post(f"/approvals/{approval}", json={"allow": True}, headers=BOB)
+        assert late.status_code == 409
+        assert books == []
+
+    play(tmp_path, story)

@@ -34,6 +34,7 @@ _MESSAGES = {
     "model.unauthorized": "the provider did not accept the key, or it may not use this model",
     "model.context_full": "the conversation is longer than the model's context",
 }
+_NO_ADDRESS = "; is the base URL right? For a compatible server it usually ends in /v1"
 _BY_STATUS = {
     401: "model.unauthorized",
     402: "model.unauthorized",
@@ -84,7 +85,8 @@ def refused(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     request_id = headers.get("request-id") or headers.get("x-request-id") or ""
     if _ID.fullmatch(request_id):
         details["request_id"] = request_id
-    return ModelError(f"{_MESSAGES[code]} (HTTP {status})", code=code, retryable=retryable, **details)
+    hint = _NO_ADDRESS if status in (404, 405) and not said.words else ""
+    return ModelError(f"{_MESSAGES[code]} (HTTP {status}){hint}", code=code, retryable=retryable, **details)
 
 
 def timed_out(phase: Phase) -> ModelError:

@@ -1,0 +1,21 @@
+"""What a provider's refusal is told as."""
+
+from __future__ import annotations
+
+import pytest
+
+from remit.model.failure import refused
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_an_address_where_nothing_answers_is_hinted_at(status: int) -> None:
+    error = refused(status, {}, b"<html>no such path</html>")
+    assert error.code == "model.refused_request"
+    assert "base URL" in error.message
+    assert "/v1" in error.message
+
+
+def test_a_model_that_the_provider_does_not_know_is_no_wrong_address() -> None:
+    error = refused(404, {}, b'{"error": {"type": "not_found_error", "message": "model: x"}}')
+    assert "base URL" not in error.message
+    assert error.details["reason"] == "not_found_error"
