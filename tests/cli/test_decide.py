@@ -212,3 +212,38 @@ def test_the_other_kind_is_refused_with_the_command_that_is_meant(desk: Desk) ->
     _, approval = _paused(desk)
     said = desk("answer", approval, "yes", "--by", "bob")
     assert (said.code, f"use remit approve {approval} or remit deny {approval}" in said.err) == (2, True)
+
+
+def test_a_first_word_says_when_it_takes_effect_and_a_second_that_nothing_is_recorded(desk: Desk) -> None:
+    run, approval = _paused(desk)
+    say = ("approve", approval, "--by", "bob", "--reason", "ok")
+    later = f"it takes effect when {run} is taken up (remit resume {run} --agent MODULE:AGENT)"
+    assert f"recorded; {later}" in desk(*say).out
+    assert f"you approved this before; nothing new is recorded; {later}" in desk(*say).out
+    assert "you approved this before; nothing new is recorded\n" in desk(*say, *GO_ON).out
+    after = desk(*say)
+    assert (after.code, "you approved this before; nothing new is recorded; it ran\n" in after.out) == (0, True)
+    assert "takes effect" not in after.out
+
+
+def test_a_second_no_is_said_to_be_one(desk: Desk) -> None:
+    _, approval = _paused(desk)
+    say = ("deny", approval, "--by", "bob", "--reason", "no", *GO_ON)
+    assert "before" not in desk(*say).out
+    assert "you denied this before; nothing new is recorded\n" in desk(*say).out
+    assert "you denied this before; nothing new is recorded\n" in desk(*say[:-4]).out
+
+
+def test_an_approval_is_listed_with_when_it_was_asked_and_when_it_was_decided(desk: Desk) -> None:
+    _, approval = _paused(desk)
+    assert f"{approval}  approval pending, asked 20" in desk("approvals").out
+    desk("approve", approval, "--by", "bob", "--reason", "ok", *GO_ON)
+    listed = desk("approvals", "--all").out
+    assert f"{approval}  approval consumed, asked 20" in listed
+    assert "  approved by bob at 20" in listed
+
+
+def test_a_question_that_is_not_there_is_called_a_question(desk: Desk) -> None:
+    _paused(desk, "asker")
+    said = desk("answer", "q", "x", "--by", "b")
+    assert (said.code, "there is no question 'q'" in said.err) == (8, True)

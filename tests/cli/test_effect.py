@@ -167,3 +167,29 @@ def test_at_debug_level_a_handlers_traceback_is_logged_without_secrets(desk: Des
     assert "raise RuntimeError" in record.getMessage()
     assert "tool=send_mail" in record.getMessage()
     assert "hunter2" not in caplog.text
+
+
+def test_a_result_of_what_did_not_happen_is_refused(desk: Desk) -> None:
+    _, operation = _unknown(desk)
+    said = desk("settle", operation, "--did-not-happen", "--by", "bob", "--reason", "x", "--result", "1")
+    assert (said.code, "--result" in said.err, "--did-not-happen" in said.err) == (2, True, True)
+    assert [row["id"] for row in desk("operations", "--unknown", "--json").json["operations"]] == [operation]
+
+
+def test_a_withdrawal_says_how_its_paused_run_goes_on(desk: Desk) -> None:
+    run = desk.run("refunder").json["run"]
+    (row,) = desk("operations", "--json").json["operations"]
+    said = desk("withdraw", row["id"], "--by", "alice").out
+    assert f"{row['id']} is withdrawn\n" in said
+    assert f"remit resume {run} --agent MODULE:AGENT" in said
+
+
+def test_runs_says_how_those_that_ended_did(desk: Desk) -> None:
+    for agent in ("talker", "looper", "refunder"):
+        desk.run(agent)
+    _, operation = _unknown(desk)
+    desk("settle", operation, "--happened", "--by", "bob", "--reason", "seen")
+    listed = desk("runs").out
+    assert listed.count("  ended, finished  ") == 2
+    assert listed.count("  ended, stopped  ") == 1
+    assert [row["end"] for row in desk("runs", "--json").json["runs"]] == ["finished", None, "stopped", "finished"]

@@ -8,10 +8,10 @@ import pytest
 
 from remit import errors
 from remit.cli import EXIT_CODES
-from remit.cli.exit import INTERRUPTED, NOT_VERIFIED, PIPE, UNEXPECTED, USAGE, of_error, of_standing
+from remit.cli.exit import INTERRUPTED, NOT_VERIFIED, PIPE, UNASKED, UNEXPECTED, USAGE, of_error, of_standing
 from remit.errors import RemitError
 from remit.types.ident import RunId
-from remit.types.run import Standing, Submitted
+from remit.types.run import Escalated, Standing, Submitted
 
 
 @pytest.mark.parametrize("kind", [*get_args(Standing), Submitted])
@@ -34,3 +34,16 @@ def test_every_error_has_a_documented_code(name: str) -> None:
 def test_a_foreign_error_is_unexpected_and_the_rest_is_documented() -> None:
     assert of_error(ValueError()) == UNEXPECTED
     assert {0, USAGE, NOT_VERIFIED, INTERRUPTED, PIPE} <= set(EXIT_CODES)
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        *[(f"model.{word}", UNASKED) for word in ("unavailable", "timeout", "rate_limited", "overloaded", "unauthorized")],
+        ("model.refused_request", UNASKED),
+        *[(f"model.{word}", 5) for word in ("length", "no_calls", "stop_unknown")],
+        ("answer.invalid", 5),
+    ],
+)
+def test_an_escalation_because_the_model_could_not_be_asked_has_that_code(reason: str, code: int) -> None:
+    assert of_standing(Escalated(id=RunId("run_1"), reason=reason)) == code

@@ -55,3 +55,27 @@ def test_a_run_of_another_loop_is_ended_by_a_cancel(desk: Desk) -> None:
     assert [row["state"] for row in desk("operations", "--json").json["operations"]] == ["closed"]
     assert desk("approve", waiting.approval, "--by", "bob", "--reason", "ok").code == 9
     assert desk("audit", "verify").code == 0
+
+
+def test_what_is_said_about_a_run_of_another_loop_takes_effect_in_that_loop(desk: Desk) -> None:
+    waiting = _ask(desk)
+    said = desk("approve", waiting.approval, "--by", "bob", "--reason", "ok").out
+    assert "recorded; it takes effect when your own loop makes the call again\n" in said
+    assert "remit resume" not in said
+    again = desk("approve", waiting.approval, "--by", "bob", "--reason", "ok").out
+    assert "nothing new is recorded; it takes effect when your own loop makes the call again" in again
+
+
+def test_a_withdrawal_in_a_run_of_another_loop_takes_effect_in_that_loop(desk: Desk) -> None:
+    _ask(desk)
+    (row,) = desk("operations", "--json").json["operations"]
+    said = desk("withdraw", row["id"], "--by", "alice").out
+    assert "it takes effect when your own loop makes the call again" in said
+    assert "remit resume" not in said
+
+
+def test_runs_marks_those_of_another_loop(desk: Desk) -> None:
+    _ask(desk)
+    assert "  paused (host)  " in desk("runs").out
+    desk("cancel", "thread-1", "--by", "bob")
+    assert "  ended, cancelled (host)  " in desk("runs").out

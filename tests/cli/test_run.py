@@ -174,6 +174,9 @@ def test_dependencies_may_be_made_by_a_function_or_an_async_context(desk: Desk) 
     assert "left" in desk(*small, "--deps", "deps:opened").err
     failed = desk(*small, "--deps", "deps:fails")
     assert failed.code == 2
+    missing = desk(*small, "--deps", "deps:xyz").err
+    assert "module deps has no 'xyz'; there is: opened, fails" in missing
+    assert "agents" not in desk(*small, "--deps", "shop:nope").err
     assert "deps:fails failed when it was called: ValueError at deps.py:8: password=[redacted]" in failed.err
 
 

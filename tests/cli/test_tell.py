@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cli.events import recorded
 from remit.cli.tell import tell
 from remit.trace import Redactor, describe
-from remit.types.event import CallEnded, Recorded, Waiting
+from remit.types.event import CallEnded, Recorded, RequestFailed, Waiting
 from remit.types.ident import CallId, RunId
 from remit.types.label import TRUSTED
 from remit.types.outcome import Succeeded, Unknown
@@ -22,7 +22,7 @@ def test_every_event_can_be_told(event: Recorded, content: bool) -> None:
     assert all(isinstance(line, str) for line in tell(describe(event, content=content, redactor=PLAIN)))
 
 
-def _told(event: CallEnded | Waiting) -> list[str]:
+def _told(event: CallEnded | RequestFailed | Waiting) -> list[str]:
     return tell(describe(Recorded(RunId("run_1"), 1, 0, event), content=True))
 
 
@@ -42,3 +42,9 @@ def test_an_outcome_is_told_in_one_line(outcome: Succeeded | Unknown, line: str)
 
 def test_waiting_names_who_is_waited_for() -> None:
     assert _told(Waiting(approvals=())) == ["waiting for a person"]
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+def test_a_failed_request_promises_nothing(retryable: bool) -> None:
+    failed = RequestFailed(turn=1, attempt=4, code="model.timeout", message="too late", retryable=retryable)
+    assert _told(failed) == ["  attempt 4 failed: model.timeout: too late"]

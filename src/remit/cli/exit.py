@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from remit.errors import Conflict, DefinitionError, Denied, InputError, LedgerError, ModelError, NotFound, RemitError, RunOwned
 from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused, Stopped, Submitted
 
-__all__ = ["EXIT_CODES", "INTERRUPTED", "NOT_VERIFIED", "PIPE", "UNEXPECTED", "UNSETTLED", "USAGE", "of_error", "of_standing"]
+__all__ = [
+    "EXIT_CODES",
+    "INTERRUPTED",
+    "NOT_VERIFIED",
+    "PIPE",
+    "UNASKED",
+    "UNEXPECTED",
+    "UNSETTLED",
+    "USAGE",
+    "of_error",
+    "of_standing",
+]
 
 UNEXPECTED = 1
 USAGE = 2
@@ -59,10 +70,16 @@ _ERRORS: tuple[tuple[type, int], ...] = (
 )
 
 
+_ANSWERED = frozenset({"model.length", "model.no_calls", "model.stop_unknown"})
+"""Reasons of an escalation after the model did answer; the other `model.` reasons name a request that failed."""
+
+
 def of_standing(standing: object) -> int:
     """The exit code of a command that waited for a run."""
     if isinstance(standing, Finished) and not standing.verified:
         return UNSETTLED
+    if isinstance(standing, Escalated) and standing.reason.startswith("model.") and standing.reason not in _ANSWERED:
+        return UNASKED
     return next(code for kind, code in _STANDINGS if isinstance(standing, kind))
 
 

@@ -41,7 +41,7 @@ def agent(reference: str) -> Agent:
     """The agent that `MODULE:AGENT` names."""
     from remit import Agent
 
-    found = _named(reference)
+    found = _named(reference, Agent)
     if not isinstance(found, Agent):
         raise _unusable(f"{reference} is a {type(found).__name__}, not an Agent")
     return found
@@ -70,7 +70,8 @@ async def dependencies(reference: str | None, stack: AsyncExitStack) -> object:
     return made
 
 
-def _named(reference: str) -> object:
+def _named(reference: str, wanted: type | None = None) -> object:
+    """What `MODULE:NAME` names; `wanted` is the type that is proposed where the name is not there."""
     name, colon, path = reference.partition(":")
     if not (colon and name and path):
         raise _unusable(f"write MODULE:NAME, for example shop:support, in place of {reference!r}")
@@ -78,7 +79,7 @@ def _named(reference: str) -> object:
     try:
         return cast(object, attrgetter(path)(module))
     except AttributeError:
-        raise _unusable(f"module {name} has no {path!r}{_instead(module, path)}") from None
+        raise _unusable(f"module {name} has no {path!r}{_instead(module, path, wanted)}") from None
 
 
 def _module(name: str) -> ModuleType:
@@ -122,12 +123,18 @@ def _near(filename: str) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
 
 
-def _instead(module: ModuleType, path: str) -> str:
-    from remit import Agent
-
-    there = [name for name, value in vars(module).items() if isinstance(value, Agent)]
+def _instead(module: ModuleType, path: str, wanted: type | None) -> str:
+    held = vars(module)
+    there = [name for name in held if (_is_own(module, name) if wanted is None else isinstance(held[name], wanted))]
     near = difflib.get_close_matches(path, there) or there
-    return f"; agents there: {', '.join(near)}" if near else ""
+    return f"; {'there is' if wanted is None else 'agents there'}: {', '.join(near)}" if near else ""
+
+
+def _is_own(module: ModuleType, name: str) -> bool:
+    """Whether it may be meant as dependencies: the module's own functions, classes and objects, and plain values."""
+    value: object = vars(module)[name]
+    kind = value if inspect.isroutine(value) or inspect.isclass(value) else type(value)
+    return not name.startswith("_") and kind.__module__ in (module.__name__, "builtins") and not inspect.ismodule(value)
 
 
 def _unusable(message: str) -> InputError:

@@ -7,9 +7,9 @@ from remit.cli.screen import Screen
 from remit.cli.text import compact, dollars, moment
 from remit.trace import Redactor
 from remit.types.approval import Approval
-from remit.types.run import Finished, ModelRefused, Paused, Standing, Submitted
+from remit.types.run import Finished, ModelRefused, Paused, RunRow, Standing, Submitted
 
-__all__ = ["show_approval", "show_decision", "show_standing"]
+__all__ = ["effective", "show_approval", "show_decision", "show_standing"]
 
 
 def show_standing(screen: Screen, stands: Standing | Submitted) -> None:
@@ -44,11 +44,18 @@ def _head(stands: Standing | Submitted) -> str:
     return status if stands.reason in ("", "waiting", "queued", paper.status_of(stands)) else f"{status} ({stands.reason})"
 
 
+def effective(run: RunRow) -> str:
+    """When what was said about something in this run takes effect."""
+    if run.host:
+        return "it takes effect when your own loop makes the call again"
+    return f"it takes effect when {run.id} is taken up (remit resume {run.id} --agent MODULE:AGENT)"
+
+
 def show_approval(screen: Screen, row: Approval) -> None:
     """Print what a person is asked, and the command that answers."""
     shown = paper.approval(row)
     expires = f", expires {moment(row.expires_ms)}" if row.expires_ms else ""
-    screen.line(f"{row.id}  {row.kind} {row.state} since {moment(row.created_ms)}{expires}", style="bold")
+    screen.line(f"{row.id}  {row.kind} {row.state}, asked {moment(row.created_ms)}{expires}", style="bold")
     screen.line(f"  {shown['preview']}")
     screen.line(f"  {row.tool} {compact(shown['arguments'])}")
     scope = f", needs {row.scope}" if row.scope else ""
@@ -69,9 +76,10 @@ def show_decision(screen: Screen, row: Approval) -> None:
     if not row.decided_by:
         return
     shown = paper.approval(row)
-    answer = "" if row.answer is None else f"answered {compact(shown['answer'])} "
+    said = "denied" if row.state == "denied" else "approved"
+    verdict = said if row.answer is None else f"answered {compact(shown['answer'])}"
     reason = f": {shown['reason']}" if shown["reason"] else ""
-    screen.line(f"  {answer}by {row.decided_by} at {moment(row.decided_ms)}{reason}")
+    screen.line(f"  {verdict} by {row.decided_by} at {moment(row.decided_ms)}{reason}")
     if row.edited is not None:
         screen.line(f"  with other arguments, by {row.decided_by}: {compact(shown['edited_arguments'])}")
     if row.answer is not None and row.decided_by != row.requester:

@@ -66,8 +66,7 @@ def _proposals(shown: Shown) -> list[str]:
 
 
 def _request_failed(shown: Shown) -> list[str]:
-    then = "asking again" if shown["retryable"] else "not asked again"
-    return [f"  turn {shown['turn']} failed: {shown['code']}{_because(shown, 'message')}; {then}"]
+    return [f"  attempt {shown['attempt']} failed: {shown['code']}{_because(shown, 'message')}"]
 
 
 def _considered(shown: Shown) -> list[str]:

@@ -15,7 +15,7 @@ from remit.cli.exit import of_standing
 from remit.cli.option import AgentOption, ByOption, DepsOption, JsonOption, LedgerOption, QuietOption, ReasonOption, json_of
 from remit.cli.place import ledger_path, owning, reading
 from remit.cli.screen import Screen
-from remit.cli.stand import show_approval, show_decision, show_standing
+from remit.cli.stand import effective, show_approval, show_decision, show_standing
 from remit.cli.work import do
 from remit.errors import Conflict, InputError
 from remit.types.approval import Approval, ApprovalKind, ApprovalState
@@ -197,6 +197,8 @@ def _decide(say: Callable[[Remit, Approval, Principal], Awaitable[Approval]], sa
             if saying.agent is not None:
                 stands = await go_on(screen, remit, run, quiet=saying.quiet)
         _report(screen, saying, decided, stands)
+        if not screen.as_json and (stands is None or row.state != "pending"):
+            screen.line(_told(row, decided, run, stands), style="dim")
         return 0 if stands is None else of_standing(stands)
 
     do(screen, job(), quiet=saying.quiet)
@@ -204,7 +206,7 @@ def _decide(say: Callable[[Remit, Approval, Principal], Awaitable[Approval]], sa
 
 async def _rows(saying: _Saying) -> tuple[Approval, RunRow]:
     async with reading(ledger_path(saying.ledger)) as opened:
-        row = await find.approval(opened, saying.named)
+        row = await find.approval(opened, saying.named, kind=saying.kind)
         run = await find.run(opened, row.run)
     if saying.agent is not None:
         need_agent(run, [load.agent(saying.agent)])
@@ -225,8 +227,17 @@ def _report(screen: Screen, saying: _Saying, decided: Approval, stands: Standing
         screen.line("  these arguments are not checked yet: the tool checks them when the run goes on", style="yellow")
     if stands is not None:
         show_standing(screen, stands)
-    else:
-        screen.line(f"recorded; it takes effect when {decided.run} is taken up (remit resume)", style="dim")
+
+
+def _told(row: Approval, decided: Approval, run: RunRow, stands: Standing | None) -> str:
+    """What became of what was said: `row` is as it was before, `decided` as it is."""
+    if row.state == "pending":
+        return f"recorded; {effective(run)}"
+    before = f"you {_verdict(row)} this before; nothing new is recorded"
+    if row.state == "consumed":
+        return f"{before}{'; it ran' if row.kind == 'approval' else ''}"
+    waits = stands is None and decided.state in ("approved", "answered")
+    return f"{before}; {effective(run)}" if waits else before
 
 
 def _who(saying: _Saying, row: Approval) -> Principal:

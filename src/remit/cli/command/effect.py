@@ -10,9 +10,10 @@ from remit.cli import find, paper
 from remit.cli.option import ByOption, JsonOption, LedgerOption, ReasonOption, json_of
 from remit.cli.place import ledger_path, owning, reading
 from remit.cli.screen import Screen
+from remit.cli.stand import effective
 from remit.cli.text import compact, moment
 from remit.cli.work import do
-from remit.errors import Conflict
+from remit.errors import Conflict, InputError
 from remit.trace import Redactor
 from remit.types.ident import Json
 from remit.types.ledger import Ledger
@@ -97,6 +98,9 @@ def settle(
       remit settle op_19 --did-not-happen --by bob --reason "the bank has no such booking"
     """
     screen = Screen(as_json=as_json)
+    if result is not None and not happened:
+        message = "--result is what came of an effect that took place; it does not go with --did-not-happen"
+        raise InputError(message, code="settle.result")
     value = None if result is None else json_of("--result", result)
 
     async def job() -> int:
@@ -139,7 +143,11 @@ def withdraw(
             await remit.withdraw(row.id, by=by, reason=reason)
         async with reading(path) as opened:
             now = await find.operation(opened, row.id)
+            run = await find.run(opened, row.run)
+            left = run.status != "ended" and (run.host or run.owner is None or not await opened.alive(run.owner))
         _report(screen, now, f"{row.id} is withdrawn", settled=now.state == "closed")
+        if left and not as_json:
+            screen.line(effective(run), style="dim")
         return 0
 
     do(screen, job())

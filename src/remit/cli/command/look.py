@@ -16,8 +16,10 @@ from remit.cli.tell import tell
 from remit.cli.text import dollars, moment
 from remit.cli.work import do
 from remit.trace import Redactor, describe
+from remit.types.event import RunEnded
 from remit.types.ident import ConversationId, Json
-from remit.types.run import RunStatus, Submitted
+from remit.types.ledger import Ledger
+from remit.types.run import RunRow, RunStatus, Submitted
 
 __all__ = ["runs", "show"]
 
@@ -41,7 +43,7 @@ def runs(
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List runs, newest first.
+    """List runs, newest first, and how those that have ended did.
 
     \b
     Examples:
@@ -56,8 +58,9 @@ def runs(
             named = None if conversation is None else ConversationId(conversation)
             wanted: list[RunStatus] = [one.value for one in status or ()]
             rows = await opened.runs(status=wanted or None, conversation=named, limit=limit)
+            ends = {row.id: await _end(opened, row) for row in rows}
         if as_json:
-            screen.document({"runs": [paper.run(row) for row in rows]})
+            screen.document({"runs": [{**paper.run(row), "end": ends[row.id]} for row in rows]})
         elif rows:
             headings = ("run", "agent", "for", "conversation", "status", "events", "updated")
             screen.table(
@@ -68,7 +71,7 @@ def runs(
                         row.agent,
                         f"{row.subject}@{row.tenant}",
                         row.conversation or "",
-                        row.status,
+                        _status(row, ends[row.id]),
                         str(row.sequence),
                         moment(row.updated_ms),
                     )
@@ -130,6 +133,21 @@ def show(
         return 0
 
     do(screen, job())
+
+
+async def _end(ledger: Ledger, row: RunRow) -> str | None:
+    """How a run ended: its last event says so, but for settlements that came after."""
+    if row.status != "ended":
+        return None
+    for after in (max(row.sequence - 1, 0), 0):
+        for one in reversed(await ledger.read(row.id, after=after)):
+            if isinstance(one.event, RunEnded):
+                return one.event.how
+    return None
+
+
+def _status(row: RunRow, end: str | None) -> str:
+    return f"{row.status}{f', {end}' if end else ''}{' (host)' if row.host else ''}"
 
 
 def _with_tools(events: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
