@@ -40,6 +40,8 @@ async def _take_one(live: Live, delivered: Delivered) -> None:
     delivery = delivered.delivery
     match delivery:
         case Decision():
+            if _closing(live, delivery):
+                return  # what closes it records what the row says; should that be lost, the decision is still here
             decided = _decided(live, delivery)
             live.journal.note(*(() if decided is None else (decided,)), taken=(delivered.id,))
         case CancelRun():
@@ -48,6 +50,11 @@ async def _take_one(live: Live, delivered: Delivered) -> None:
             await live.journal.commit(*((event,) if fresh else ()), taken=(delivered.id,))
         case _:
             await live.gate.deliver(delivered, live.scene)
+
+
+def _closing(live: Live, decision: Decision) -> bool:
+    """Whether the call is being closed without its decision, and has no answer yet."""
+    return any(call.approval == decision.approval and call.status == "denying" for call in live.state.unanswered)
 
 
 def _decided(live: Live, decision: Decision) -> ApprovalDecided | None:
