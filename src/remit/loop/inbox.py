@@ -40,6 +40,7 @@ async def _take_one(live: Live, delivered: Delivered) -> None:
     delivery = delivered.delivery
     match delivery:
         case Decision():
+            await live.journal.idle()  # the request may be durable, and so decided, before it is folded here
             if _closing(live, delivery):
                 return  # what closes it records what the row says; should that be lost, the decision is still here
             decided = _decided(live, delivery)
