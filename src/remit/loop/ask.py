@@ -78,7 +78,7 @@ def requested(live: Live, state: RunState, reserved: Reserved, command: Ask | Ba
     return ModelRequested(
         turn=command.turn,
         attempt=command.attempt,
-        model=live.spec.model.identity,
+        model=command.model,
         reserved_tokens=reserved.tokens,
         reserved_usd_micros=reserved.usd_micros,
         label=state.label,

@@ -33,10 +33,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the model: `ModelRequested`, then `Replied` or `RequestFailed`."""
+    """Ask this model: `ModelRequested`, then `Replied` or `RequestFailed`."""
 
     turn: int
     attempt: int
+    model: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Backoff:
 
     turn: int
     attempt: int
+    model: str
     delay_s: float
     least_s: float
 

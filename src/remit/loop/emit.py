@@ -72,13 +72,20 @@ def _own(state: RunState) -> Command | None:
 
 
 def _ask(state: RunState) -> Command:
+    """The model that replied last goes on. One that failed waits its time, unless another has not failed yet."""
+    model = state.model or (state.started.model if state.started is not None else "")
     if state.attempt == 0:
-        return Ask(state.turn + 1, 1)
-    attempt, failure = state.attempt + 1, state.failure
-    if failure is None:
-        return Ask(state.turn, attempt)
-    delay_s = min(BACKOFF_CAP_S, BACKOFF_S * 2 ** (state.attempt - 1))
-    return Backoff(state.turn, attempt, delay_s, failure.retry_after_s or 0.0)
+        return Ask(state.turn + 1, 1, model)
+    attempt = state.attempt + 1
+    if state.failure is None:
+        return Ask(state.turn, attempt, model)
+    fresh = guard.unblocked(state)
+    if fresh is not None:
+        return Ask(state.turn, attempt, fresh)
+    name, free_ms = min(state.blocked, key=lambda one: one[1])
+    rounds = (state.attempt - 1) // len(state.blocked)
+    least_s = max(0.0, (free_ms - state.at_ms) / 1000)
+    return Backoff(state.turn, attempt, name, min(BACKOFF_CAP_S, BACKOFF_S * 2**rounds), least_s)
 
 
 def _of_calls(state: RunState, commands: list[Command]) -> RunState:

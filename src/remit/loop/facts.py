@@ -88,6 +88,7 @@ def _of_model(state: RunState, event: ModelRequested | Replied | RequestFailed |
                 state,
                 turn=event.turn,
                 attempt=event.attempt,
+                model=event.model,
                 requested=True,
                 failure=None,
                 checked=None,
@@ -98,7 +99,9 @@ def _of_model(state: RunState, event: ModelRequested | Replied | RequestFailed |
         case Replied():
             return _replied(state, event)
         case RequestFailed():
-            return replace(state, requested=False, failure=event)
+            free_ms = state.at_ms + round(1000 * (event.retry_after_s or 0))
+            blocked = (*(one for one in state.blocked if one[0] != state.model), (state.model, free_ms))
+            return replace(state, requested=False, failure=event, blocked=blocked)
         case AnswerChecked():
             return replace(state, checked=event)
 
@@ -111,7 +114,9 @@ def _replied(state: RunState, event: Replied) -> RunState:
         state,
         requested=False,
         failure=None,
+        blocked=(),
         attempt=0,
+        unresolved=event.unresolved,
         open_turn=bool(calls),
         stop=event.stop,
         refusal=event.refusal,

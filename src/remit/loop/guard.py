@@ -35,11 +35,15 @@ __all__ = [
     "only_people_can_move_it",
     "refused_for_budget",
     "something_can_move",
+    "unblocked",
     "with_calls",
 ]
 
 CONTEXT_FULL = "model.context_full"
 """How a model says that a request is longer than its context."""
+
+_ELSEWHERE = frozenset({"model.unauthorized"})
+"""Failures that the same model repeats, and another need not have."""
 
 RETRY_AFTER_CAP_S = 300.0
 """A provider that asks for a longer pause is not waited for."""
@@ -64,7 +68,18 @@ def may_retry(state: RunState) -> bool:
     failure = state.failure
     if state.attempt >= state.max_attempts:
         return False
-    return failure is None or (failure.retryable and (failure.retry_after_s or 0) <= RETRY_AFTER_CAP_S)
+    if failure is None:
+        return True
+    if unblocked(state) is not None and (failure.retryable or failure.code in _ELSEWHERE):
+        return True
+    return failure.retryable and min(free_ms for _, free_ms in state.blocked) - state.at_ms <= RETRY_AFTER_CAP_S * 1000
+
+
+def unblocked(state: RunState) -> str | None:
+    """The first model of the run that did not fail in this turn."""
+    started, failed = state.started, {name for name, _ in state.blocked}
+    models = () if started is None else (started.model, *started.fallbacks)
+    return next((name for name in models if name not in failed), None)
 
 
 def cancelled(state: RunState) -> bool:

@@ -40,7 +40,7 @@ async def open_run(
     imagined = [Recorded(live.run, number, now, event) for number, event in enumerate(first, start=1)]
     state = fold(imagined)
     said = sum(map(bulk_of, transcript(imagined)))
-    request = requested(live, state, reserve(live, state, said), Ask(1, 1))
+    request = requested(live, state, reserve(live, state, said), Ask(1, 1, live.started.model))
     if not isinstance(request, str):
         spends = live.limits.request(state, request, now)
         try:

@@ -26,6 +26,8 @@ class RunSpec:
 
     Args:
         model: who is asked. Its wire must speak the run's recorded protocol.
+        fallbacks: who is asked, in this order, where `model` does not answer; of the same protocol.
+        streams: asked before each request whether anybody may hear the reply while it is written.
         answer: reads the final text; None takes the text itself as the answer.
         done: true, or false, or a sentence that says what is not yet true of the outside world; async or not.
         polls: names of tools whose repeats count only while their result stays equal.
@@ -35,6 +37,8 @@ class RunSpec:
     """
 
     model: Model
+    fallbacks: tuple[Model, ...] = ()
+    streams: Callable[[], bool] | None = None
     answer: Check | None = None
     done: Callable[[], object] | None = None
     polls: frozenset[str] = frozenset()

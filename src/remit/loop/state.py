@@ -80,7 +80,9 @@ class RunState:
     Args:
         commanded: the phase's own command was given.
         label: of the context now; `asked_label` as it was when the model was last asked.
-        attempt: requests made for this turn. `requested`: the last one has no reply yet.
+        attempt: requests made for this turn. `requested`: the last one has no reply yet. `model`: who was asked last.
+        blocked: models that failed in this turn, and from when on each may be asked again.
+        unresolved: provider-run calls of the last reply that wait for the next request.
         open_turn: the last reply has calls, and their answers are not on the transcript yet.
         stop, refusal, text: of the last reply; `so_far` is the last text that was not empty.
         calls: of this turn, and those of earlier turns that have no outcome yet.
@@ -102,6 +104,9 @@ class RunState:
     turn: int = 0
     attempt: int = 0
     requested: bool = False
+    model: str = ""
+    blocked: tuple[tuple[str, int], ...] = ()
+    unresolved: tuple[str, ...] = ()
     failure: RequestFailed | None = None
     open_turn: bool = False
     stop: Stop = "end"

@@ -53,7 +53,11 @@ class ToolRecorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """First of every run. `head` is the request's unchanging part, verbatim; `budget` is JSON text."""
+    """First of every run. `head` is the request's unchanging part, verbatim; `budget` is JSON text.
+
+    `fallbacks` are the identities of the models that are asked, in this order, where `model` does not answer.
+    `hosted_writes` are the types of provider-run tools that may change something: each request is a write itself.
+    """
 
     agent: str
     agent_digest: Digest
@@ -61,6 +65,7 @@ class RunStarted:
     protocol: str
     head: Wording
     tools: tuple[ToolRecorded, ...]
+    fallbacks: tuple[str, ...] = ()
     tenant: str
     subject: str
     scopes: tuple[str, ...]
@@ -76,6 +81,7 @@ class RunStarted:
     host: bool = False
     answer_schema: str | None = None
     max_tokens: int = 0
+    hosted_writes: tuple[str, ...] = ()
     kind: Literal["run.started"] = "run.started"
 
 
@@ -102,7 +108,7 @@ class MessageAppended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequested:
-    """A request is about to be sent, with what was reserved for it."""
+    """A request is about to be sent, with what was reserved for it. `operation`: it is a write itself."""
 
     turn: int
     attempt: int
@@ -110,12 +116,16 @@ class ModelRequested:
     reserved_tokens: int
     reserved_usd_micros: int
     label: Label
+    operation: OperationId | None = None
     kind: Literal["model.requested"] = "model.requested"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replied:
-    """A reply, verbatim in `wording`, and our reading of it. `label` is of what provider-run tools put into it."""
+    """A reply, verbatim in `wording`, and our reading of it. `label` is of what provider-run tools put into it.
+
+    `unresolved` are ids of provider-run calls that wait for the next request, which may then hold answers only.
+    """
 
     turn: int
     attempt: int
@@ -128,6 +138,7 @@ class Replied:
     model: str = ""
     response_id: str = ""
     refusal: str | None = None
+    unresolved: tuple[str, ...] = ()
     mends: tuple[Mend, ...] = ()
     latency_ms: int = 0
     label: Label = TRUSTED

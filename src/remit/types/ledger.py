@@ -20,6 +20,7 @@ from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, Operat
 from remit.types.label import Label
 from remit.types.operation import Operation, OperationState
 from remit.types.run import RunRow, RunStatus
+from remit.types.stream import Delta
 
 __all__ = ["Append", "Committed", "Conversation", "Ledger", "Noun", "Stamped"]
 
@@ -219,6 +220,26 @@ class Ledger(Protocol):
 
     async def changed(self, since: int, *, timeout_s: float) -> int:
         """A counter that grows with every commit or post by any process; returns when it differs from `since`, or late."""
+        ...
+
+    # what is being written, beside the record
+
+    def publish(self, deltas: Sequence[Delta]) -> None:
+        """Let followers in any process hear these deltas of one run: at once, not durably; never raises.
+
+        The deltas of an earlier attempt of the run are forgotten with the first of a later one.
+        """
+        ...
+
+    async def deltas(self, run: RunId, *, after: int, index: int = 0) -> list[Delta]:
+        """The published deltas that answer the `ModelRequested` with sequence number `after`, from `index` on.
+
+        `changed` returns within about a tenth of a second after more of them.
+        """
+        ...
+
+    def hush(self, run: RunId) -> None:
+        """Forget the run's deltas: its reply is committed, or nothing more comes. Never raises."""
         ...
 
     # proof

@@ -18,9 +18,12 @@ from remit.types.part import Part
 __all__ = [
     "Call",
     "Declaration",
+    "Gather",
     "HeadSpec",
+    "Heard",
     "Mend",
     "Model",
+    "Piece",
     "ProtocolName",
     "Reading",
     "Reply",
@@ -154,6 +157,51 @@ class Reading:
     mint: Callable[[int], str]
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Something of a reply that is still being written; it counts for nothing until the reply is whole.
+
+    `text` and `reasoning` are to be shown one after the other; `call` is the name of a tool (ours) as soon as the
+    model begins to call it.
+    """
+
+    kind: Literal["text", "reasoning", "call"]
+    text: str
+
+
+Heard = Callable[[Piece], None]
+"""Told each piece of a reply as it comes; it must not raise."""
+
+
+class Gather(Protocol):
+    """One streamed reply, put together: pure, fed with the stream's bytes, cut anywhere.
+
+    What comes out is a response body as the provider would have sent it unstreamed, so a stream is read by the same
+    `Wire.read`. Invariant: `body` gives nothing unless the stream said that the reply is whole.
+    """
+
+    def feed(self, data: bytes) -> Sequence[Piece]:
+        """Take the next bytes, return what they add.
+
+        Raises:
+            ProtocolError: they are not a stream of this protocol.
+        """
+        ...
+
+    @property
+    def error(self) -> bytes | None:
+        """The provider's error body, where it broke the stream off with one."""
+        ...
+
+    def body(self) -> bytes:
+        """The whole response.
+
+        Raises:
+            ProtocolError: `stream.cut`: the stream ended before the reply did.
+        """
+        ...
+
+
 class Wire(Protocol):
     """A provider's protocol, pure: no socket, clock or randomness. Any method may raise `ProtocolError`."""
 
@@ -164,8 +212,20 @@ class Wire(Protocol):
         """The members of the request object that never change, without braces and without the messages."""
         ...
 
-    def body(self, head: Wording, messages: Sequence[Wording]) -> bytes:
-        """A request body: a join of text that exists already."""
+    def body(self, head: Wording, messages: Sequence[Wording], *, stream: bool = False) -> bytes:
+        """A request body: a join of text that exists already. `stream` asks for a stream, its usage included."""
+        ...
+
+    def head_for(self, head: Wording, model: str) -> Wording:
+        """The same head for another model of the protocol, named as its provider does; all else stays verbatim."""
+        ...
+
+    def gather(self, names: Mapping[str, str]) -> Gather:
+        """What puts one streamed reply together. `names`: wire name -> our name, for the pieces."""
+        ...
+
+    def restore(self, reply: Reply) -> bytes:
+        """A response body that reads as `reply` does: for replaying what was recorded. Its calls need no mend again."""
         ...
 
     def user(self, parts: Sequence[Part]) -> Wording:
@@ -215,8 +275,13 @@ class Model(Protocol):
     @property
     def wire(self) -> Wire: ...
 
-    async def ask(self, body: bytes) -> bytes:
+    async def ask(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
         """Send one request body, return the response body.
+
+        Args:
+            body: the request.
+            gather: puts the stream together that `body` asks for; None where it asks for none.
+            heard: told what `gather` gives, as it comes.
 
         Raises:
             ModelError: it failed; `retryable` and `details["retry_after_s"]` say if and when to ask again, and
