@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n auto
 
-.PHONY: setup demo test lint format docs picture clean
+.PHONY: setup demo test lint format docs picture bench clean
 
 setup: $(STAMP)
 
@@ -35,6 +35,9 @@ format: $(STAMP)
 
 docs: $(STAMP)
 	@$(BIN)/python docs/generate.py
+
+bench: $(STAMP)
+	@$(BIN)/python bench/run.py --quick
 
 picture: $(STAMP)
 	@$(BIN)/python docs/picture.py

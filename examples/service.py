@@ -1,13 +1,14 @@
 """An agent behind a web service: the request may die, the run does not.
 
-Three endpoints. One submits with a request id and answers at once; one follows the run's committed events by sequence
-number (Server-Sent Events, so a browser reconnects where it was); one decides an approval. Authentication is the
+Three endpoints. One submits with a request id and answers at once; one follows the run, as server-sent events: what is
+committed, by sequence number, so that a browser reconnects where it was, and what is being written meanwhile; one decides
+an approval. Authentication is the
 application's: here a header stands for it. It needs fastapi and uvicorn (`make setup` installs both); in this folder:
 
     uvicorn --factory service:create_app
     curl -d '{"text": "refund ch_1"}' -H 'content-type: application/json' -H 'x-user: alice' \\
         -H 'idempotency-key: m1' localhost:8000/messages
-    curl -N -H 'x-user: alice' localhost:8000/runs/RUN/events      # the approval's id is in approval.requested
+    curl -N -H 'x-user: alice' localhost:8000/runs/RUN/events      # the approval's id is in decision_wanted
     curl -d '{"allow": true}' -H 'content-type: application/json' -H 'x-user: bob' localhost:8000/approvals/APPROVAL
 """
 
@@ -24,10 +25,9 @@ from fastapi import Depends, FastAPI, Header, HTTPException, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
 
-from remit import TRUSTED, Agent, Context, Principal, Remit, ScriptedModel, call, manual, tool, when, write
+from remit import TRUSTED, Agent, Context, Principal, Remit, ScriptedModel, call, manual, sse, tool, when, write
 from remit.errors import Conflict, Denied, InputError, NotFound
 from remit.model import ScriptedCall
-from remit.trace import describe
 from remit.types.ident import Json
 
 USERS = {
@@ -69,7 +69,7 @@ def reply(request: dict[str, Json]) -> str | ScriptedCall:
 def support() -> Agent:
     """The agent that this service runs, with a scripted model so that it works offline."""
     model = ScriptedModel(reply)
-    return Agent("support", model=model, instructions="Refund what was charged twice.", tools=[issue_refund])
+    return Agent("support", model=model, instructions="Refund what was charged twice.", tools=[issue_refund], stream=True)
 
 
 class Message(BaseModel):
@@ -129,19 +129,15 @@ async def say(message: Message, who: User, request: Request, idempotency_key: An
 
 
 async def events(run: str, who: User, request: Request, last_event_id: Annotated[int, Header(ge=0)] = 0) -> StreamingResponse:
-    """Follow. Events are committed before they are sent; `Last-Event-ID` is the last sequence number that was seen."""
+    """Follow. What has an id was committed before it is sent; `Last-Event-ID` is the last that was seen."""
     remit: Remit = request.app.state.remit
     try:
         await remit.standing(run, principal=who)  # before the first byte, while the answer can still be 404
     except NotFound as error:
         raise HTTPException(404) from error
 
-    async def stream() -> AsyncIterator[str]:
-        async for recorded in remit.follow(run, after=last_event_id, principal=who):
-            shown = json.dumps(describe(recorded))
-            yield f"id: {recorded.sequence}\nevent: {recorded.event.kind}\ndata: {shown}\n\n"
-
-    return StreamingResponse(stream(), media_type="text/event-stream")
+    steps = remit.follow(run, after=last_event_id, principal=who, deltas=True)
+    return StreamingResponse(sse(steps), media_type="text/event-stream")
 
 
 async def decide(approval: str, choice: Choice, who: User, request: Request) -> dict[str, str]:

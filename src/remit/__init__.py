@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 # isort: off
 if TYPE_CHECKING:
     from remit import ambient
-    from remit.agent import Agent, Conversation
+    from remit.agent import Agent, Conversation, server_tool
     from remit.errors import BudgetExceeded, Conflict, DefinitionError, Denied, InputError, LedgerError, ModelError, NotFound
     from remit.errors import ProtocolError, RemitError, RunOwned
     from remit.ledger import MemoryLedger, SqliteLedger
     from remit.model import ScriptedModel, call
-    from remit.owner import Remit
+    from remit.owner import Remit, sse
     from remit.policy import Allow, Ask, Deny, Request
     from remit.tool import CALL, CANNOT_TELL, CONVERSATION, DID_NOT, READ, RUN, Arguments, Catalogue, Concurrency, Context
     from remit.tool import Happened, NoEffect, Rate, Tool, always, ask_user, idempotent, key, manual, never, reconcile, tool
@@ -28,16 +28,17 @@ if TYPE_CHECKING:
     from remit.types.part import File, Image, Text, untrusted
     from remit.types.principal import Principal
     from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused, Standing, Stopped, Submitted
+    from remit.types.stream import Delta, Retracted
 # isort: on
 
 _HOME = {
-    "agent": "Conversation",
+    "agent": "Conversation server_tool",
     "ambient": "ambient",
     "errors": "BudgetExceeded Conflict DefinitionError Denied InputError LedgerError ModelError NotFound "
     "ProtocolError RemitError RunOwned",
     "ledger": "MemoryLedger SqliteLedger",
     "model": "ScriptedModel call",
-    "owner": "Agent Remit",
+    "owner": "Agent Remit sse",
     "policy": "Allow Ask Deny Request",
     "tool": "CALL CANNOT_TELL CONVERSATION DID_NOT READ RUN Arguments Catalogue Concurrency Context Happened "
     "NoEffect Rate Tool always ask_user idempotent key manual never reconcile tool when withdraw write",
@@ -48,18 +49,20 @@ _HOME = {
     "types.part": "File Image Text untrusted",
     "types.principal": "Principal",
     "types.run": "Cancelled Escalated Finished ModelRefused Paused Standing Stopped Submitted",
+    "types.stream": "Delta Retracted",
 }
 _PART = {name: part for part, names in _HOME.items() for name in names.split()}
 
 __all__ = [
     "Agent", "Allow", "Approval", "Arguments", "Ask", "Awaiting", "Budget", "BudgetExceeded", "CALL", "CANNOT_TELL",
     "CONVERSATION", "Cancelled", "Catalogue", "Concurrency", "Conflict", "Context", "Conversation", "DID_NOT",
-    "DefinitionError", "Denied", "Deny", "Escalated", "Failed", "File", "Finished", "Happened", "Image", "InputError",
-    "Label", "LedgerError", "MemoryLedger", "ModelError", "ModelRefused", "NoEffect", "NotFound", "NotRun", "Outcome",
-    "Paused", "Principal", "ProtocolError", "READ", "RUN", "Rate", "Refused", "Remit", "RemitError", "Request", "RunOwned",
-    "ScriptedModel", "SqliteLedger", "Standing", "Stopped", "Submitted", "Succeeded", "TRUSTED", "Text", "Tool",
-    "UNTRUSTED", "Unknown", "Usage", "always", "ambient", "ask_user", "call", "idempotent", "key", "manual", "never",
-    "reconcile", "tool", "untrusted", "when", "withdraw", "write",
+    "DefinitionError", "Delta", "Denied", "Deny", "Escalated", "Failed", "File", "Finished", "Happened", "Image",
+    "InputError", "Label", "LedgerError", "MemoryLedger", "ModelError", "ModelRefused", "NoEffect", "NotFound",
+    "NotRun", "Outcome", "Paused", "Principal", "ProtocolError", "READ", "RUN", "Rate", "Refused", "Remit",
+    "RemitError", "Request", "Retracted", "RunOwned", "ScriptedModel", "SqliteLedger", "Standing", "Stopped",
+    "Submitted", "Succeeded", "TRUSTED", "Text", "Tool", "UNTRUSTED", "Unknown", "Usage", "always", "ambient",
+    "ask_user", "call", "idempotent", "key", "manual", "never", "reconcile", "server_tool", "sse", "tool", "untrusted",
+    "when", "withdraw", "write",
 ]
 # fmt: on
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from behaviour.streamed import STREAMED, Streamed
 from remit import (
     CALL,
     CANNOT_TELL,
@@ -114,7 +115,11 @@ APPROVED_ABOVE_50 = when(lambda a: a.amount_cents > 5_000, scope="billing:approv
 
 
 def support(model: ScriptedModel, *tools: Tool, **changes: object) -> Agent:
-    return Agent("support", model=model, instructions="Help.", tools=list(tools or (lookup_order, refund_tool())), **changes)
+    tools = tools or (lookup_order, refund_tool())
+    if STREAMED.get():
+        changes = {"stream": True, **changes}
+        return Agent("support", model=Streamed(model), instructions="Help.", tools=list(tools), **changes)  # type: ignore[arg-type]
+    return Agent("support", model=model, instructions="Help.", tools=list(tools), **changes)  # type: ignore[arg-type]
 
 
 async def until(true: Callable[[], bool]) -> None:

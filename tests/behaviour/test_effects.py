@@ -30,6 +30,7 @@ from remit import (
 )
 from remit.errors import ModelError, RunOwned
 
+pytestmark = pytest.mark.usefixtures("both_ways")
 REFUND = call("issue_refund", charge_id="ch_1", amount_cents=4_900)
 
 

@@ -25,6 +25,7 @@ from remit import (
 )
 from remit.types.model import Usage
 
+pytestmark = pytest.mark.usefixtures("both_ways")
 PROTOCOLS = ("anthropic", "openai-chat", "openai-responses")
 REFUND = call("issue_refund", charge_id="ch_1", amount_cents=4_900)
 

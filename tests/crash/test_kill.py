@@ -106,6 +106,26 @@ def test_killed_at_every_crash_point_of_a_run_with_people_each_effect_happens_on
     assert {"commit.before", "commit.after", "dispatch.before", "dispatch.after", "effect.after", "outcome.noted"} <= points
 
 
+def test_killed_at_every_crash_point_a_request_in_which_the_provider_acts_is_never_made_twice(tmp_path: Path) -> None:
+    places = killed_at_every(tmp_path, "hosted", "")
+    ends: set[object] = set()
+    for at, place in places.items():
+        count = Counter(f"{line['kind']} {line['name']}" for line in books(place))
+        faults, operations, odd = asyncio.run(look(place))
+        assert (faults, odd) == ([], []), at
+        assert max(count.values(), default=0) <= 1, (at, count)
+        doubtful = [one.id for one in operations if one.state not in ("succeeded", "failed")]
+        ends.add(said(place)["reason"])
+        if said(place)["how"] == "Finished":
+            assert sorted(count) == ["keyed x", "provider first", "provider second"], (at, count)
+            assert (doubtful, said(place)["open"]) == ([], []), at
+        else:
+            assert said(place)["open"] == doubtful, at
+            assert [one.state for one in operations if one.id in doubtful] == ["unknown"], at
+            assert said(place)["reason"] == "model.unknown", at
+    assert ends == {"finished", "model.unknown"}
+
+
 def test_beside_a_live_owner_held_at_any_durable_write_a_resume_is_told_and_a_request_joins(tmp_path: Path) -> None:
     for at in range(1, 60):
         (tmp_path / str(at)).mkdir()

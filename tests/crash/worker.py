@@ -4,8 +4,8 @@ Usage: worker.py DIR ROLE. Roles: `load` (many runs with conflicting keys), `hol
 that stands still at that durable write) and `beside` (resumes what is held, asks for the same, and lets it go on; the
 two speak through the pipes `held` and `go`). worker.py DIR kill ROLE POINTS FIRST STEP forks for every point a
 process that is killed there and one that does the same again; ROLE is `three` (a run with three writes of three
-recovery kinds) or `people` (a write, a write with an approval, a question). The outside world is an append-only file;
-its lines are the books.
+recovery kinds), `people` (a write, a write with an approval, a question) or `hosted` (two requests in which the provider
+changes something, and a write between them; streamed). The outside world is an append-only file; its lines are the books.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from remit import (
+    CALL,
     DID_NOT,
     TRUSTED,
     Agent,
@@ -39,6 +40,7 @@ from remit import (
     manual,
     never,
     reconcile,
+    server_tool,
     tool,
     write,
 )
@@ -188,6 +190,22 @@ async def people(folder: Path) -> dict[str, object]:
         return {"how": type(run).__name__, "open": list(run.open_operations), "run": run.id}
 
 
+async def hosted(folder: Path) -> dict[str, object]:
+    books = Books(folder)
+
+    def provider(body: dict[str, object]) -> object:
+        answered = "tool_result" in json.dumps(body["messages"])
+        books.enter("provider", "second" if answered else "first")
+        return "Done." if answered else call("keyed", name="x")
+
+    runs_code = {"type": "code_execution_20250825", "name": "code_execution"}
+    code = server_tool(runs_code, effect=write(once_per=CALL, recovery=manual))
+    agent = Agent("hosted", model=ScriptedModel(provider), stream=True, tools=[keyed], server_tools=[code])
+    async with Remit(ledger=folder / "remit.db", agents=[agent], deps=books) as remit:
+        run = await remit.run("hosted", "go", principal=WHO, request_id="one")
+        return {"how": type(run).__name__, "open": list(run.open_operations), "run": run.id, "reason": run.reason}
+
+
 def forked(work: Callable[[], object]) -> int:
     """How a child process that does this ended: its exit code, or the signal that killed it, negative."""
     child = os.fork()
@@ -203,7 +221,7 @@ def forked(work: Callable[[], object]) -> int:
 
 def kill_at_every(folder: Path, role: str, points: str, first: int, step: int) -> None:
     """One folder for each point: what was done there before the kill and after it."""
-    job = {"three": three, "people": people}[role]
+    job = {"three": three, "people": people, "hosted": hosted}[role]
 
     def die(place: Path, point: str) -> None:
         (place / "point").write_text(point)

@@ -10,18 +10,46 @@ from pathlib import Path
 
 import pytest
 
-from docs.page import PAGES, ROOT, blocks, generator, links
+from docs.console import Console, lines
+from docs.page import PAGES, ROOT, anchors, blocks, generator, links, steps
 from remit.demo.way import WAYS
 
-WITH_CODE = [path for path in PAGES if blocks(path, "python")]
+WITH_CODE = [path for path in PAGES if any(step.language in ("python", "console") for step in steps(path))]
+SHOWN_ONLY = ("make", "pip", "uvicorn", "curl", "cp")
+"""Commands that a page may show and no test runs: what they print is not said."""
 
 
-@pytest.mark.parametrize("page", [pytest.param(path, id=path.name) for path in WITH_CODE])
-def test_every_python_block_of_a_page_runs_in_order(page: Path, tmp_path: Path) -> None:
-    program = tmp_path / "page.py"
-    program.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-W", "error", program], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def _named(paths: list[Path]) -> list[object]:
+    return [pytest.param(path, id=str(path.relative_to(ROOT))) for path in paths]
+
+
+@pytest.mark.parametrize("page", _named(WITH_CODE))
+def test_every_block_of_a_page_runs_in_order_and_prints_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    console, program = Console(tmp_path), tmp_path / "page.py"
+    for step in steps(page):
+        match step.language:
+            case "python":
+                with (program if step.file is None else tmp_path / step.file).open("a", encoding="utf-8") as out:
+                    out.write(f"{step.text}\n")
+            case "console":
+                for line in lines(step.text):
+                    if line.is_run:
+                        console.run(line)
+            case _:
+                pass
+    if program.exists():
+        done = subprocess.run(
+            [sys.executable, "-W", "error", program], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", _named(WITH_CODE))
+def test_what_no_test_runs_is_not_said_to_print_anything(page: Path) -> None:
+    every = [line for block in blocks(page, "console") for line in lines(block)]
+    shown = [line for line in every if not line.is_run]
+    assert [line.command for line in shown if line.printed] == []
+    assert [line.command for line in shown if line.command.split()[0] not in SHOWN_ONLY and ".ci" not in line.command] == []
 
 
 def test_what_the_readme_says_is_printed_is_printed_and_nothing_is_refunded_by_a_second_run(tmp_path: Path) -> None:
@@ -66,9 +94,23 @@ def _printed(folder: Path) -> list[str]:
     return done.stdout.strip().splitlines()
 
 
-@pytest.mark.parametrize("page", [pytest.param(path, id=path.name) for path in PAGES])
-def test_every_link_leads_to_a_file(page: Path) -> None:
-    assert [target for target in links(page) if not (page.parent / target.split("#")[0]).exists()] == []
+@pytest.mark.parametrize("page", _named(PAGES))
+def test_every_link_leads_to_a_file_and_to_a_heading_that_is_there(page: Path) -> None:
+    missing: list[str] = []
+    for target in links(page):
+        name, _, heading = target.partition("#")
+        path = page.parent / name
+        if not path.exists() or (heading and heading not in anchors(path)):
+            missing.append(target)
+    assert missing == []
+
+
+def test_every_page_of_the_docs_is_in_their_index() -> None:
+    index = ROOT / "docs" / "README.md"
+    listed = {(index.parent / target.split("#")[0]).resolve() for target in links(index)}
+    assert (
+        sorted(str(path) for path in PAGES if path.is_relative_to(index.parent) and path != index and path not in listed) == []
+    )
 
 
 def test_the_reference_is_what_the_generator_would_write() -> None:

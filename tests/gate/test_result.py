@@ -15,7 +15,7 @@ from gate.stage import Stage, on_stage, turn
 from remit.errors import DefinitionError
 from remit.gate import CODES, VERDICTS, Gate, receipt, render
 from remit.gate.code import fail, not_run, refuse, unknown
-from remit.gate.redact import Redaction
+from remit.gate.step.redact import Redaction
 from remit.gate.thread import Worker
 from remit.ledger import MemoryLedger
 from remit.policy import Ask, Request, Verdict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -186,6 +187,30 @@ def test_a_commit_is_not_interrupted_by_the_cancellation_of_who_waits_for_it() -
         await journal.commit(said("next"))
         assert fold.words == ["start", "written", "next"]
         assert await ledger.read(RUN) == fold.seen
+
+    asyncio.run(story())
+
+
+def test_a_commit_that_fails_after_its_caller_was_cancelled_is_no_unheard_error() -> None:
+    async def story() -> None:
+        unheard: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+        ledger, fold = Paced(), Folded()
+        ledger.let.release()
+        journal = await begun(ledger, fold)
+        waiting = asyncio.create_task(journal.commit(returned()))  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        heir = MemoryLedger(store=ledger)
+        await heir.open()
+        ledger.abandon()
+        await heir.commit(Append(run=RUN, sequence=1, events=stamped(said("heir")), claim=True))
+        ledger.let.release()
+        await journal.idle()
+        assert [one.delivery for one in await heir.inbox(RUN)] == [LateReport(operation=OPERATION, attempt=1, outcome=DONE)]
+        gc.collect()
+        assert unheard == []
 
     asyncio.run(story())
 

@@ -3,43 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import apsw
 import pytest
 
-from ledger.support import RUN, Pen, Store, said, stamped, start
+from ledger.process import finish, line, spawn
+from ledger.support import RUN, AnyLedger, Store, said, stamped, start
 from remit.errors import RunOwned
+from remit.ledger.watch import POLL_S
 from remit.types.ident import OwnerId, RunId
 from remit.types.ledger import Append
-
-WORKER = Path(__file__).with_name("worker.py")
-
-
-def spawn(store: Store, role: str, name: str, count: int = 1) -> subprocess.Popen[str]:
-    paths = os.pathsep.join([str(WORKER.parent.parent), *sys.path])
-    return subprocess.Popen(
-        [sys.executable, str(WORKER), str(store.path), role, name, str(count)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-
-
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    """Close its input, wait for its end; what it said last."""
-    said, _ = process.communicate(timeout=60)
-    return said.strip()
 
 
 def test_two_processes_write_one_file_and_each_key_is_held_once(file: Store) -> None:
@@ -155,22 +129,33 @@ def test_what_another_process_posts_wakes_who_waits(file: Store) -> None:
 
 
 def test_a_process_that_waits_for_nothing_does_not_look_at_the_file(file: Store) -> None:
-    looks: list[str] = []
+    looks: dict[str, int] = {"ours": 0, "others": 0}
 
-    def hook(db: apsw.Connection) -> None:
-        db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: looks.append(str(event["sql"])))  # type: ignore[index]
+    async def opened(name: str) -> AnyLedger:
+        def hook(db: apsw.Connection) -> None:
+            def look(event: dict[str, object]) -> None:
+                looks[name] += "data_version" in str(event["sql"])
 
-    async def story() -> None:
+            db.trace_v2(apsw.SQLITE_TRACE_STMT, look)  # type: ignore[arg-type]
+
         apsw.connection_hooks.append(hook)
         try:
-            pen = Pen(await file.open())
+            return await file.open()
         finally:
             apsw.connection_hooks.remove(hook)
-        await pen.start()
-        assert not await pen.ledger.wait_inbox(RUN, after=0, timeout_s=0.12)
-        polls = len([one for one in looks if "data_version" in one])
-        assert polls >= 2
-        await asyncio.to_thread(lambda: subprocess.run([sys.executable, "-c", "import time; time.sleep(0.2)"], check=True))
-        assert len([one for one in looks if "data_version" in one]) <= polls + 1
+
+    async def rounds(ledger: AnyLedger, name: str) -> None:
+        """Let three rounds of a waiting ledger's poll pass."""
+        enough = looks[name] + 3
+        while looks[name] < enough:
+            assert not await ledger.wait_inbox(RUN, after=0, timeout_s=POLL_S)
+
+    async def story() -> None:
+        ours, other = await opened("ours"), await opened("others")
+        await start(ours)
+        await rounds(ours, "ours")
+        before = looks["ours"]
+        await rounds(other, "others")
+        assert looks["ours"] <= before + 1
 
     file.tell(story)

@@ -12,6 +12,7 @@ from remit.ledger import SqliteLedger
 from remit.types.change import OpenOperation
 from remit.types.delivery import CancelRun
 from remit.types.ident import Digest, OperationId, RunId
+from remit.types.stream import Delta
 
 
 async def write(ledger: SqliteLedger, name: str, count: int) -> None:
@@ -59,10 +60,21 @@ async def tell(ledger: SqliteLedger, name: str, count: int) -> None:
     print("posted", flush=True)
 
 
+async def say(ledger: SqliteLedger, name: str, count: int) -> None:
+    """Publish a delta for each line of the parent's, and stay."""
+    run = RunId(f"run_{name}")
+    print(ledger.owner, flush=True)
+    for index in range(count):
+        await asyncio.to_thread(sys.stdin.readline)
+        ledger.publish([Delta(run=run, after=1, turn=1, attempt=1, index=index, kind="text", text=f"word {index}")])
+        print("said", flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+
+
 async def main(path: Path, role: str, name: str, count: int) -> None:
     ledger = SqliteLedger(path)
     await ledger.open()
-    await {"write": write, "endless": endless, "hold": hold, "tell": tell}[role](ledger, name, count)
+    await {"write": write, "endless": endless, "hold": hold, "tell": tell, "say": say}[role](ledger, name, count)
     await ledger.aclose()
 
 

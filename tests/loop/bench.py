@@ -108,7 +108,7 @@ class Bench:
 
     def spec(self, turns: Sequence[object] | Callable[..., object], **more: object) -> RunSpec:
         model = ScriptedModel(turns, protocol=self.protocol)  # type: ignore[arg-type]
-        return RunSpec(model=model, **more)  # type: ignore[arg-type]
+        return RunSpec(**{"model": model, **more})  # type: ignore[arg-type]
 
     def gate(self) -> Gate:
         return Gate(tools=Catalogue(self.shop.tools()), ledger=self.ledger)

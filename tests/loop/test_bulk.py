@@ -68,5 +68,5 @@ def test_what_a_provider_run_tool_found_makes_later_writes_ask() -> None:
 
 
 def test_a_provider_run_tool_that_may_change_something_is_refused_when_it_is_named() -> None:
-    with pytest.raises(DefinitionError, match="web_search"):
+    with pytest.raises(DefinitionError, match="effect=write"):
         support(ScriptedModel([]), server_tools=[{"type": "code_execution_20250522", "name": "code_execution"}])

@@ -1,11 +1,15 @@
-"""The tasks of one run: what ends them, and what is known of it."""
+"""The tasks of one run: who does what, what ends them, and what is known of it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
 
 from remit.errors import RemitError
 from remit.loop.crew import Crew
+
+Work = Callable[[], Awaitable[None]]
 
 
 async def cancels_itself() -> None:
@@ -19,10 +23,27 @@ async def goes_on() -> None:
     await asyncio.Event().wait()
 
 
+async def do(work: Work) -> None:
+    await work()
+
+
+def crew_of(*work: Work) -> tuple[Crew[Work], deque[Work]]:
+    queue = deque(work)
+    crew = Crew(queue, do, asyncio.Event())
+    crew.call()
+    return crew, queue
+
+
+async def begun() -> None:
+    """Whatever was called for has a task, and that has begun."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
 def test_a_task_that_ended_cancelled_although_nobody_here_cancelled_it_has_failed() -> None:
     async def story() -> None:
-        crew = Crew(asyncio.Event())
-        crew.spawn(cancels_itself())
+        crew, _ = crew_of(cancels_itself)
+        await begun()
         await crew.settle()
         assert isinstance(crew.failure, RemitError)
         assert crew.failure.code == "run.interrupted"
@@ -32,14 +53,80 @@ def test_a_task_that_ended_cancelled_although_nobody_here_cancelled_it_has_faile
 
 def test_a_task_that_was_cancelled_here_has_not_failed() -> None:
     async def story() -> None:
-        crew = Crew(asyncio.Event())
-        task = crew.spawn(goes_on())
+        tasks: list[asyncio.Task[None]] = []
+
+        async def waits() -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            tasks.append(task)  # type: ignore[arg-type]
+            await goes_on()
+
+        crew, _ = crew_of(waits)
         crew.watch(goes_on())
-        crew.cancel(task)
+        await begun()
+        crew.cancel(tasks[0])
         await crew.settle()
         await crew.leave()
-        crew.cancel(task)
-        assert task.cancelled()
+        crew.cancel(tasks[0])
+        assert tasks[0].cancelled()
         assert crew.failure is None
+
+    asyncio.run(story())
+
+
+def test_what_follows_from_a_task_is_done_by_it_and_what_is_left_over_at_once_by_others() -> None:
+    async def story() -> None:
+        by: list[tuple[str, object]] = []
+
+        def note(name: str) -> None:
+            by.append((name, asyncio.current_task()))
+
+        async def second() -> None:
+            note("second")
+
+        async def first() -> None:
+            note("first")
+            await asyncio.sleep(0)
+            queue.append(second)
+            crew.call()
+
+        async def waits() -> None:
+            note("waits")
+            queue.append(beside)
+            crew.call()
+            await goes_on()
+
+        async def beside() -> None:
+            note("beside")
+
+        crew, queue = crew_of(first)
+        await begun()
+        await crew.settle()
+        queue.append(waits)
+        crew.call()
+        await begun()
+        assert [name for name, _ in by] == ["first", "second", "waits", "beside"]
+        tasks = [task for _, task in by]
+        assert tasks[0] is tasks[1]
+        assert tasks[2] is not tasks[3]
+        await crew.leave()
+
+    asyncio.run(story())
+
+
+def test_nothing_is_started_after_it_was_left() -> None:
+    async def story() -> None:
+        done: list[str] = []
+
+        async def late() -> None:
+            done.append("late")
+
+        crew, queue = crew_of(late)
+        await crew.leave()
+        queue.append(late)
+        crew.call()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert done == []
 
     asyncio.run(story())

@@ -25,8 +25,8 @@ def edges_of(events: list[Event], *, max_attempts: int = 4) -> set[Edge]:
     """The edges that a fold of these events takes."""
     state, taken = RunState(run=RUN, max_attempts=max_attempts), set[Edge]()
     for number, event in enumerate(events, start=1):
-        state, edges = follow(add(state, Recorded(RUN, number, number, event)), event.kind)
-        taken |= set(edges)
+        add(state, Recorded(RUN, number, number, event))
+        taken |= set(follow(state, event.kind))
     return taken
 
 

@@ -83,6 +83,7 @@ def started(*, budget: Budget | None = None, on_wait: str = "hold") -> RunStarte
         agent_digest=Digest("0"),
         model="scripted:m",
         protocol="anthropic",
+        fallbacks=("scripted:n",),
         head=Wording('"model":"m"'),
         tools=(),
         tenant="t",
@@ -141,6 +142,8 @@ class World:
     truth: dict[OperationId, bool] = field(default_factory=dict[OperationId, bool])
     effects: dict[object, set[OperationId]] = field(default_factory=dict[object, set[OperationId]])
     unsettled_cancel: bool = False
+    waits: bool = False
+    unsent: int = 0
 
     def __post_init__(self) -> None:
         self.book = Book(self.budget)
@@ -160,9 +163,28 @@ class World:
     def enter(self, recorded: Recorded) -> tuple[Command, ...]:
         self.journal.append(recorded)
         self.book.add(recorded.event, recorded.at_ms)
-        self.state, commands = transition(self.state, recorded)
+        self.check_words(recorded.event)
+        before, seen = self.state, repr(self.state)
+        self.state, commands = transition(before, recorded)
+        assert repr(before) == seen, "a transition leaves the state that it was given as it was"
         self.told += [one.call for one in commands if isinstance(one, Tell)]
         return commands
+
+    def check_words(self, event: Event) -> None:
+        """What was said is sent before the run is finished, though nothing is said behind a reply that waits."""
+        match event:
+            case RunStarted():
+                self.waits = event.answers_only
+            case MessageAppended():
+                self.unsent += 1
+            case ModelRequested() if not self.waits:
+                self.unsent = 0
+            case Replied():
+                self.waits = bool(event.unresolved) or event.stop == "pause"
+            case RunEnded(how="finished"):
+                assert not self.unsent, "the model has not been told everything"
+            case _:
+                pass
 
     def take(self, commands: Sequence[Command]) -> None:
         for command in commands:
@@ -197,7 +219,8 @@ class World:
     def start(self) -> None:
         self.book = Book(self.budget)
         first = replace(said(), label=self.choose(TRUSTED, TRUSTED, TRUSTED, UNTRUSTED))
-        self.record(started(budget=self.budget, on_wait=self.on_wait), first)
+        begun = started(budget=self.budget, on_wait=self.on_wait)
+        self.record(replace(begun, answers_only=self.choose(False, False, False, True)), first)
 
     # jobs
 
@@ -310,7 +333,7 @@ class World:
                 ModelRequested(
                     turn=command.turn,
                     attempt=command.attempt,
-                    model="scripted:m",
+                    model=command.model,
                     reserved_tokens=RESERVED,
                     reserved_usd_micros=0,
                     label=self.state.label,
@@ -337,7 +360,9 @@ class World:
             else self.choose(0, 0, 1)
         )
         calls = [proposal(place, self.choose(*TOOLS), self.choose(*ARGUMENTS), cut=stop == "length") for place in range(count)]
-        self.record(replied(command.turn, calls, stop=stop, text="words", attempt=command.attempt))
+        reply = replied(command.turn, calls, stop=stop, text="words", attempt=command.attempt)
+        waits = stop in ("calls", "pause") and self.choose(*[False] * 5, True)
+        self.record(replace(reply, unresolved=("srv_1",)) if waits else reply)
 
     # the gate
 

@@ -15,7 +15,7 @@ import pytest
 from model.server import Answer, Server, answer, half, hang_up, nothing, serving, torn
 from remit import ambient
 from remit.errors import InputError, ModelError
-from remit.model import Anthropic, OpenAIChat, OpenAIResponses, Timeouts, resolve
+from remit.model import Anthropic, OpenAIChat, OpenAIResponses, Timeouts, need_key, resolve
 from remit.types.model import Model
 
 KEY = "sk-very-secret-key"
@@ -115,6 +115,17 @@ def test_a_refusal_of_the_provider_is_named_once_and_says_nothing_secret(
     error = failed(answer(status, body, location="http://elsewhere/body-secret"))
     assert (error.code, error.retryable) == (code, retryable)
     assert error.details["status"] == int(status[:3])
+
+
+@pytest.mark.parametrize("ending", [hang_up, nothing])
+def test_a_refusal_stands_though_the_rest_of_it_does_not_come(ending: Answer) -> None:
+    async def answer_half(writer: Any) -> None:
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 100\r\n\r\n{")
+        await writer.drain()
+        await ending(writer)
+
+    error = failed(answer_half, timeouts=Timeouts(idle=0.05))
+    assert (error.code, error.retryable) == ("model.unauthorized", False)
 
 
 def test_a_failed_request_is_sent_once() -> None:
@@ -269,13 +280,35 @@ def test_a_proxy_of_the_environment_is_not_for_plain_addresses(monkeypatch: pyte
     asyncio.run(story())
 
 
+@pytest.mark.parametrize(("prefix", "port"), [("ollama", 11434), ("vllm", 8000), ("llama-cpp", 8080)])
+def test_a_server_on_this_machine_is_a_name_away_and_needs_no_key(prefix: str, port: int) -> None:
+    async def story() -> None:
+        async with serving(answer()) as server:
+            model = resolve(f"{prefix}:qwen3:8b", base_url=server.url + "/v1")
+            assert (model.identity, model.name) == (f"{prefix}:qwen3:8b", "qwen3:8b")
+            assert await model.ask(b"{}") == b"{}"
+            assert server.heads[0].startswith("POST /v1/chat/completions")
+            assert "authorization" not in server.heads[0].lower()
+            await model.aclose()
+
+    asyncio.run(story())
+    model = resolve(f"{prefix}:qwen3:8b")
+    need_key(model)
+    assert repr(model) == f"resolve('{prefix}:qwen3:8b')"
+    same = resolve(f"{prefix}:qwen3:8b", base_url=f"http://localhost:{port}/v1")
+    assert model.digest() == same.digest() != resolve("openai-chat:qwen3:8b", base_url="http://localhost/v1").digest()
+
+
 @pytest.mark.parametrize("identity", ["", "claude", "anthropic:", "mistral:m", ":m"])
 def test_a_name_of_no_provider_is_refused(identity: str) -> None:
     with pytest.raises(InputError, match="anthropic, openai, openai-chat"):
         resolve(identity)
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "localhost:8000", "http://", "https://x/v1?key=secret"])
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://x", "localhost:8000", "http://", "https://x/v1?key=secret", "http://x:secret", "http://x:70000", "http://ü..x"],
+)
 def test_a_base_url_that_is_none_is_refused_without_being_shown(url: str) -> None:
     with pytest.raises(InputError) as caught:
         OpenAIChat("m", base_url=url)
@@ -294,6 +327,6 @@ def test_the_digest_follows_the_model_and_its_address_and_not_its_key() -> None:
 
 
 def test_importing_and_naming_a_model_loads_no_http_client() -> None:
-    program = "import sys, remit.model as m; m.resolve('anthropic:x'); print('httpx2' in sys.modules)"
+    program = "import sys, remit.model as m; m.resolve('anthropic:x'); print({'httpx2', 'httpcore2', 'h11'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert done.stdout == "set()\n"

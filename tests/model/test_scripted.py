@@ -12,7 +12,7 @@ from remit.errors import InputError, ModelError
 from remit.model import ScriptedModel, call
 from remit.types.budget import Usage
 from remit.types.ident import Wording
-from remit.types.model import HeadSpec, ProtocolName, Reading, Reply
+from remit.types.model import HeadSpec, Piece, ProtocolName, Reading, Reply
 from remit.types.part import Text
 
 PROTOCOLS: list[ProtocolName] = ["anthropic", "openai-chat", "openai-responses"]
@@ -107,6 +107,75 @@ def test_what_is_no_turn_is_refused() -> None:
     model = ScriptedModel([["text", call("send")]])  # type: ignore[list-item]
     with pytest.raises(InputError):
         ask(model)
+
+
+def hear(model: ScriptedModel, body: bytes = b"{}") -> tuple[bytes | ModelError, list[Piece]]:
+    pieces: list[Piece] = []
+    try:
+        return asyncio.run(model.ask(body, model.wire.gather({}), pieces.append)), pieces
+    except ModelError as error:
+        return error, pieces
+
+
+@every
+def test_a_reply_is_streamed_in_pieces_where_a_stream_is_gathered(protocol: ProtocolName) -> None:
+    turn = ("Let me look that up for you, at once.", [call("send", amount=5), call("send")])
+    plain = asyncio.run(ScriptedModel([turn], protocol=protocol).ask(b"{}"))
+    model = ScriptedModel([turn, b"<html>"], protocol=protocol)
+    got, pieces = hear(model)
+    assert isinstance(got, bytes)
+    reading = Reading(max_tokens=100, names={"send": "send"}, mint=str)
+    assert model.wire.read(got, reading) == model.wire.read(plain, reading)
+    texts = [piece.text for piece in pieces if piece.kind == "text"]
+    assert ("".join(texts), len(texts) > 1) == (turn[0], True)
+    assert [piece.text for piece in pieces if piece.kind == "call"] == ["send", "send"]
+    assert hear(model) == (b"<html>", [])
+
+
+@every
+def test_a_stream_may_be_cut_and_then_is_asked_for_again(protocol: ProtocolName) -> None:
+    said = ScriptedModel.turn("a text that is long enough for many pieces " * 5, cut=6)
+    model = ScriptedModel([said, said, "whole"], protocol=protocol)
+    error, pieces = hear(model)
+    assert isinstance(error, ModelError)
+    assert (error.code, error.retryable) == ("model.stream_cut", True)
+    assert 0 < len("".join(piece.text for piece in pieces)) < len(said.text)
+    with pytest.raises(ModelError):
+        asyncio.run(model.ask(b"{}"))
+    assert isinstance(hear(model)[0], bytes)
+
+
+@every
+def test_a_transcript_is_counted_whether_it_goes_on_from_another_or_not(protocol: ProtocolName) -> None:
+    def ids(model: ScriptedModel, *messages: Wording) -> str:
+        return ask(model, *messages).calls[0].wire_id
+
+    def model() -> ScriptedModel:
+        return ScriptedModel([[call("send")]] * 200, protocol=protocol)
+
+    one = model()
+    user, other = one.wire.user([Text('a ,{"role":"x"} ]}')]), one.wire.user([Text("b")])
+    reply = ask(model(), user).wording
+    transcripts = [
+        (user,),
+        (user, reply),
+        (user, reply, other, reply),
+        (user, other),
+        (other,),
+        (other, reply),
+        (user, reply, user),
+    ]
+    transcripts += [(other, *[user] * count) for count in range(40)]
+    for transcript in (*transcripts, *reversed(transcripts)):
+        assert ids(one, *transcript) == ids(model(), *transcript)
+    assert len({ids(one, *([user] * count)) for count in range(1, 30)}) == 29
+
+
+def test_a_request_is_read_only_for_who_wants_to_see_it() -> None:
+    text = ScriptedModel(["hello"])
+    assert asyncio.run(text.ask(b"no JSON at all"))
+    with pytest.raises(ValueError):
+        asyncio.run(ScriptedModel(lambda asked: "hello").ask(b"no JSON at all"))
 
 
 def test_it_has_an_identity_and_nothing_to_close() -> None:

@@ -8,10 +8,12 @@ import pytest
 
 from behaviour.shop import ALICE, APPROVED_ABOVE_50, BOB, Shop, lookup_order, play, refund_tool, support, until
 from remit import (
+    TRUSTED,
     UNTRUSTED,
     Agent,
     Conversation,
     Denied,
+    Escalated,
     Finished,
     InputError,
     MemoryLedger,
@@ -22,7 +24,7 @@ from remit import (
     call,
     untrusted,
 )
-from remit.types.event import AgentChanged, MessageAppended, RunStarted
+from remit.types.event import AgentChanged, MessageAppended, Replied, RunStarted
 
 REFUND = call("issue_refund", charge_id="ch_1", amount_cents=4_900)
 BIG = call("issue_refund", charge_id="ch_1", amount_cents=9_900)
@@ -272,3 +274,74 @@ def test_the_conversation_is_free_for_others_after_a_crash_of_its_holder() -> No
             assert isinstance(await remit.standing(first.id), Finished)
 
     play(story, seeded=False)
+
+
+def test_a_message_that_waited_for_a_conversation_of_another_protocol_is_ended_and_those_behind_it_too() -> None:
+    async def story() -> None:
+        store = MemoryLedger()
+        asked = asyncio.Event()
+
+        async def hang(body: dict[str, object]) -> str:
+            asked.set()
+            await asyncio.Event().wait()
+            return ""
+
+        async with Remit(ledger=store, agents=[support(ScriptedModel(hang))], deps=Shop(), drain_s=0) as remit:
+            first = await remit.submit("support", "message-1", principal=ALICE, conversation="t")
+            await asked.wait()
+            waiting = [await remit.submit("support", words, principal=ALICE, conversation="t") for words in ("2", "3")]
+        other = support(ScriptedModel(["Hello."], protocol="openai-chat"))
+        async with Remit(ledger=MemoryLedger(store=store), agents=[other], deps=Shop()) as remit:
+            await remit.cancel(first.id, by=ALICE)
+            for run in waiting:
+                ended = await remit.run_to_end(run.id, principal=ALICE)
+                assert isinstance(ended, Escalated)
+                assert ended.reason == "conversation.protocol"
+            assert await remit.runs(status=["queued"]) == []
+            assert await remit.verify() == []
+
+    play(story, seeded=False)
+
+
+@pytest.mark.parametrize("protocol", ["anthropic", "openai-chat", "openai-responses"])
+def test_an_id_that_an_imported_history_has_used_is_not_used_again(protocol: str) -> None:
+    history = {
+        "anthropic": [
+            {"role": "user", "content": "look"},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "call_1", "name": "lookup_order", "input": {"order_id": "A-1"}}],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "it is there"}]},
+            {"role": "assistant", "content": "It is there."},
+        ],
+        "openai-chat": [
+            {"role": "user", "content": "look"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "call_1", "type": "function", "function": {"name": "lookup_order", "arguments": "{}"}},
+                ],
+            },
+            {"role": "tool", "tool_call_id": "call_1", "content": "it is there"},
+            {"role": "assistant", "content": "It is there."},
+        ],
+        "openai-responses": [
+            {"role": "user", "content": "look"},
+            {"type": "function_call", "call_id": "call_1", "name": "lookup_order", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "call_1", "output": "it is there"},
+        ],
+    }[protocol]
+    again = call("lookup_order", order_id="A-2").with_id("call_1")
+
+    async def story() -> None:
+        agent = support(ScriptedModel([again, "Here."], protocol=protocol))  # type: ignore[arg-type]
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            loaded = Conversation.load(history, id="t", label=TRUSTED)  # type: ignore[arg-type]
+            run = await remit.run("support", "again", principal=ALICE, conversation=loaded)
+            assert isinstance(run, Finished)
+            (mend,) = [mend for one in await remit.events(run.id) if isinstance(one.event, Replied) for mend in one.event.mends]
+            assert (mend.kind, mend.was) == ("id.duplicate", "call_1")
+
+    play(story)

@@ -1,23 +1,34 @@
 """List prices of models, offline, in millionths of a dollar, rounded up.
 
-Knows the bundled price list, which is loaded when a price is first asked for. Invariant: an unknown
-price is None, never 0; 0 is the price of a scripted model, which nobody is paid for.
+Knows the bundled price list, which is loaded when a price is first asked for; a model is looked up in it once.
+Invariant: an unknown price is None, never 0; 0 is the price of a scripted model, which nobody is paid for.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING
 
 from remit import ambient
 from remit.types.budget import Usage
 
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
+
 __all__ = ["context_window", "price", "price_bound"]
 
-_PROVIDERS = {"anthropic": "anthropic", "openai": "openai", "openai-chat": "openai"}
-_MICROS = Decimal(1_000_000)
+_PROVIDERS = {
+    "anthropic": "anthropic",
+    "anthropic-bedrock": "aws",
+    "anthropic-vertex": "google",
+    "openai": "openai",
+    "openai-azure": "azure",
+    "openai-chat": "openai",
+    "openai-chat-azure": "azure",
+}
+_NOTHING = Decimal(0)
 
 
 def price(model_identity: str, usage: Usage) -> int | None:
@@ -27,62 +38,60 @@ def price(model_identity: str, usage: Usage) -> int | None:
         model_identity: `provider:NAME`, as a run records it.
         usage: `input_tokens` are all input tokens, those read from and written to the cache included.
     """
-    return _cost(
-        model_identity,
-        input_tokens=max(usage.input_tokens, usage.cache_read_tokens + usage.cache_write_tokens),
-        cache_read_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-        output_tokens=usage.output_tokens,
-    )
+    read, written = usage.cache_read_tokens, usage.cache_write_tokens
+    return _cost(model_identity, max(usage.input_tokens, read + written), usage.output_tokens, read=read, written=written)
 
 
 def price_bound(model_identity: str, input_tokens: int, max_output: int) -> int | None:
     """The most that a request can cost: nothing read from the cache, and all of it written there if that costs more."""
-    plain = _cost(model_identity, input_tokens=input_tokens, output_tokens=max_output)
-    cached = _cost(model_identity, input_tokens=input_tokens, cache_write_tokens=input_tokens, output_tokens=max_output)
+    plain = _cost(model_identity, input_tokens, max_output)
+    cached = _cost(model_identity, input_tokens, max_output, written=input_tokens)
     return plain if plain is None or cached is None else max(plain, cached)
 
 
 def context_window(model_identity: str) -> int | None:
     """How many tokens the model's context holds, by the price list; None where that does not say."""
-    provider, _, name = model_identity.partition(":")
-    known = _PROVIDERS.get(provider)
-    return None if known is None or not name else _window(known, name)
+    model = _listed(model_identity)
+    return None if model is None else model.context_window
 
 
 @functools.cache
-def _window(provider: str, name: str) -> int | None:
-    from genai_prices.data_snapshot import get_snapshot
-
-    try:
-        _, model = get_snapshot().find_provider_model(name, None, provider, None)
-    except LookupError:
-        return None
-    return model.context_window
-
-
-def _cost(model_identity: str, **tokens: int) -> int | None:
+def _listed(model_identity: str) -> ModelInfo | None:
+    """The model in the list."""
     provider, _, name = model_identity.partition(":")
-    if provider == "scripted":
-        return 0
     known = _PROVIDERS.get(provider)
     if known is None or not name:
         return None
-    now = datetime.fromtimestamp(ambient.now_ms() / 1000, UTC)
-    usd = _calculator()(known, name, {key: count for key, count in tokens.items() if count}, now)
-    return None if usd is None else int((usd * _MICROS).to_integral_value(ROUND_CEILING))
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        _, model = get_snapshot().find_provider_model(name, None, known, None)
+    except LookupError:
+        return None
+    return model
 
 
-@functools.cache
-def _calculator() -> Callable[[str, str, dict[str, int], datetime], Decimal | None]:
-    from genai_prices import Usage as Counted
-    from genai_prices import calc_price
+def _cost(model_identity: str, input_tokens: int, output_tokens: int, *, read: int = 0, written: int = 0) -> int | None:
+    if model_identity.startswith("scripted:"):
+        return 0
+    model = _listed(model_identity)
+    if model is None:
+        return None
+    prices = model.get_prices(datetime.fromtimestamp(ambient.now_ms() / 1000, UTC))
+    usd_per_million = _sum(prices, input_tokens, output_tokens, read=read, written=written)
+    return int(usd_per_million.to_integral_value(ROUND_CEILING))  # a dollar for a million is a millionth for one
 
-    def calculate(provider: str, name: str, tokens: dict[str, int], now: datetime) -> Decimal | None:
-        try:
-            found = calc_price(Counted(**tokens), name, provider_id=provider, genai_request_timestamp=now)
-        except (LookupError, ValueError):
-            return None
-        return found.total_price
 
-    return calculate
+def _sum(prices: ModelPrice, input_tokens: int, output_tokens: int, *, read: int, written: int) -> Decimal:
+    """Tokens times their prices. What has no price of its own for the cache costs as other input does."""
+    plain = _at(prices.input_mtok, input_tokens)
+    from_cache, to_cache = (_at(one, input_tokens, plain) for one in (prices.cache_read_mtok, prices.cache_write_mtok))
+    fresh = input_tokens - read - written
+    return fresh * plain + read * from_cache + written * to_cache + output_tokens * _at(prices.output_mtok, input_tokens)
+
+
+def _at(price: Decimal | TieredPrices | None, input_tokens: int, default: Decimal = _NOTHING) -> Decimal:
+    """The price where this much is sent: some providers take more for all of a request that is long."""
+    if price is None or isinstance(price, Decimal):
+        return default if price is None else price
+    return next((tier.price for tier in reversed(price.tiers) if input_tokens > tier.start), price.base)

@@ -1,13 +1,15 @@
 """What a run has used so far, folded from its events, and whether it may go on.
 
 Knows events and limits; no store, no price. Invariant: counting is pure and total: any event of any
-run can be counted, in order, and events that use nothing cost nothing.
+run can be counted, in order, and events that use nothing cost nothing. A tally is never changed; `count`
+sets fields of a copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 
 from remit.budget.limit import deadline_ms, per_tool, usd_micros
 from remit.canonical import digest
@@ -16,6 +18,7 @@ from remit.types.event import (
     ApprovalRequested,
     CallConsidered,
     CallEnded,
+    Event,
     ModelRequested,
     Recorded,
     Replied,
@@ -45,10 +48,11 @@ class Repeat:
     result: str | None = None
 
 
+_NEVER = Repeat()
 _Same = tuple[str, Digest | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Tally:
     """What was used. Amounts of the current request are at their reserved upper bound until it is answered.
 
@@ -80,29 +84,42 @@ class Tally:
 
     def count(self, recorded: Recorded) -> Tally:
         """The tally with one more event."""
-        event, at_ms = recorded.event, recorded.at_ms
+        tally = Tally(*_OF_TALLY(self))
+        tally._add(recorded.event, recorded.at_ms)
+        tally.last_ms = max(self.last_ms, recorded.at_ms)
+        return tally
+
+    def _add(self, event: Event, at_ms: int) -> None:
+        match event:
+            case ModelRequested() | Replied() | RequestFailed():
+                self._of_model(event)
+            case CallConsidered():
+                self._considered(event)
+            case CallEnded():
+                self._ended(event)
+            case ApprovalRequested():
+                self.approvals += 1
+            case RunStarted():
+                self.since_ms = at_ms
+            case Resumed():
+                self.settled_ms, self.since_ms = self.active_ms(self.last_ms), at_ms
+            case Waiting() | RunEnded():
+                self.settled_ms, self.since_ms = self.active_ms(at_ms), None
+            case _:
+                return
+
+    def taken_by(self, event: ModelRequested | Replied | RequestFailed) -> tuple[int, int, int]:
+        """The turns, tokens and millionths of a dollar that the event adds to what is spent: a reservation, or from there
+        to what was really taken. Less is negative."""
+        tokens, usd = self._reserved
         match event:
             case ModelRequested():
-                tally = self._requested(event)
-            case Replied():
-                tally = self._replied(event)
-            case RequestFailed() if event.code in _NOT_STARTED:
-                tally = self._given_back()
-            case CallConsidered():
-                tally = self._considered(event)
-            case CallEnded():
-                tally = self._ended(event)
-            case ApprovalRequested():
-                tally = replace(self, approvals=self.approvals + 1)
-            case RunStarted():
-                tally = replace(self, since_ms=at_ms)
-            case Resumed():
-                tally = replace(self, settled_ms=self.active_ms(self.last_ms), since_ms=at_ms)
-            case Waiting() | RunEnded():
-                tally = replace(self, settled_ms=self.active_ms(at_ms), since_ms=None)
-            case _:
-                tally = self
-        return tally if at_ms <= tally.last_ms else replace(tally, last_ms=at_ms)
+                return max(event.turn - self.turns, 0), event.reserved_tokens, event.reserved_usd_micros
+            case Replied(usage=usage):
+                cost = usage.cost_usd_micros
+                return 0, usage.input_tokens + usage.output_tokens - tokens, 0 if cost is None else cost - usd
+            case RequestFailed():
+                return (0, -tokens, -usd) if event.code in _NOT_STARTED else (0, 0, 0)
 
     def active_ms(self, now_ms: int) -> int:
         """Active time so far: not while people were waited for, nor while no process had the run."""
@@ -151,58 +168,45 @@ class Tally:
             return "budget.usd"
         return None
 
-    def _requested(self, event: ModelRequested) -> Tally:
-        return replace(
-            self,
-            turns=max(self.turns, event.turn),
-            tokens=self.tokens + event.reserved_tokens,
-            usd_micros=self.usd_micros + event.reserved_usd_micros,
-            _reserved=(event.reserved_tokens, event.reserved_usd_micros),
-        )
+    def _of_model(self, event: ModelRequested | Replied | RequestFailed) -> None:
+        turns, tokens, usd_micros = self.taken_by(event)
+        self.turns += turns
+        self.tokens += tokens
+        self.usd_micros += usd_micros
+        if isinstance(event, ModelRequested):
+            self._reserved = (event.reserved_tokens, event.reserved_usd_micros)
+        elif isinstance(event, Replied):
+            self.usage += event.usage
+            self._reserved = (0, 0)
+        elif event.code in _NOT_STARTED:
+            self._reserved = (0, 0)
 
-    def _replied(self, event: Replied) -> Tally:
-        tokens, usd = self._reserved
-        cost = event.usage.cost_usd_micros
-        return replace(
-            self,
-            tokens=self.tokens - tokens + event.usage.input_tokens + event.usage.output_tokens,
-            usd_micros=self.usd_micros - (usd - cost if cost is not None else 0),
-            usage=self.usage + event.usage,
-            _reserved=(0, 0),
-        )
-
-    def _given_back(self) -> Tally:
-        tokens, usd = self._reserved
-        return replace(self, tokens=self.tokens - tokens, usd_micros=self.usd_micros - usd, _reserved=(0, 0))
-
-    def _considered(self, event: CallConsidered) -> Tally:
+    def _considered(self, event: CallConsidered) -> None:
         if event.call in self._open:
-            return self
+            return
         same = (event.tool, event.digest)
-        seen = self.repeats.get(same, Repeat())
-        counted = {**self.repeats, same: replace(seen, calls=seen.calls + 1)} if event.digest is not None else self.repeats
-        return replace(
-            self,
-            calls=self.calls + 1,
-            calls_per_tool={**self.calls_per_tool, event.tool: self.calls_per_tool.get(event.tool, 0) + 1},
-            repeats=counted,
-            _open={**self._open, event.call: same},
-        )
+        self.calls += 1
+        self.calls_per_tool = {**self.calls_per_tool, event.tool: self.calls_per_tool.get(event.tool, 0) + 1}
+        self._open = {**self._open, event.call: same}
+        if event.digest is not None:
+            seen = self.repeats.get(same, _NEVER)
+            self.repeats = {**self.repeats, same: Repeat(seen.calls + 1, seen.unchanged, seen.result)}
 
-    def _ended(self, event: CallEnded) -> Tally:
-        errors = self.consecutive_errors
+    def _ended(self, event: CallEnded) -> None:
         if isinstance(event.outcome, Succeeded):
-            errors = 0
+            self.consecutive_errors = 0
         elif isinstance(event.outcome, (Refused, Failed)):
-            errors += 1
+            self.consecutive_errors += 1
         same = self._open.get(event.call)
-        repeats = self.repeats
-        if same is not None and same in repeats:
-            seen, result = repeats[same], _result(event)
+        seen = None if same is None else self.repeats.get(same)
+        if same is not None and seen is not None:
+            result = _result(event)
             unchanged = seen.unchanged + 1 if result == seen.result else 1
-            repeats = {**repeats, same: Repeat(seen.calls, unchanged, result)}
-        still = {call: one for call, one in self._open.items() if call != event.call}
-        return replace(self, consecutive_errors=errors, repeats=repeats, _open=still)
+            self.repeats = {**self.repeats, same: Repeat(seen.calls, unchanged, result)}
+        self._open = {call: one for call, one in self._open.items() if call != event.call}
+
+
+_OF_TALLY = attrgetter(*(one.name for one in fields(Tally)))
 
 
 def _reached(used: int, limit: int | None) -> bool:

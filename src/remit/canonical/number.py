@@ -11,7 +11,7 @@ from typing import TypeGuard
 
 from remit.errors import InputError
 
-__all__ = ["Exact", "exact_number", "from_tag", "held_by_float", "read_number", "tag_of", "written"]
+__all__ = ["Exact", "exact_number", "from_tag", "held_by_float", "read_integer", "read_number", "tag_of", "written"]
 
 Exact = None | bool | int | float | Decimal | str | list["Exact"] | dict[str, "Exact"]
 """JSON, with `Decimal` for the numbers that are not integral."""
@@ -19,6 +19,17 @@ Exact = None | bool | int | float | Decimal | str | list["Exact"] | dict[str, "E
 _SAFE = 2**53
 _MAX_DIGITS = 1000
 _MAX_EXPONENT = 1000
+
+
+def read_integer(text: str) -> int:
+    """The integer that a JSON text spells with digits alone.
+
+    Raises:
+        ValueError: it has more than 1000 of them.
+    """
+    if len(text) > _MAX_DIGITS + 2:
+        raise ValueError("a number is out of range" if len(text) <= 2 * _MAX_DIGITS else "a number has too many digits")
+    return int(text)
 
 
 def read_number(text: str) -> int | Decimal:

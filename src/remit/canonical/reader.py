@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import NoReturn, cast
 
-from remit.canonical.number import Exact, exact_number, from_tag, held_by_float, read_number
+from remit.canonical.number import Exact, exact_number, from_tag, held_by_float, read_integer, read_number
 from remit.canonical.writer import MAX_DEPTH, TAG, is_tag_like
 from remit.errors import InputError
 from remit.types.ident import Json
@@ -47,7 +47,7 @@ def _untagged(pairs: list[tuple[str, Exact]]) -> Exact:
 def _decoder(members: Callable[[list[tuple[str, Exact]]], Exact]) -> Callable[[str], object]:
     decoder = json.JSONDecoder(
         object_pairs_hook=cast("Callable[[list[tuple[str, object]]], object]", members),
-        parse_int=read_number,
+        parse_int=read_integer,
         parse_float=cast("Callable[[str], float]", read_number),
         parse_constant=_constant,
     )

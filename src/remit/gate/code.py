@@ -52,6 +52,7 @@ _REFUSED: _Rows = (
     ("conflict", "This was already asked for with other arguments.", "no"),
     ("denied", "A person declined this; do not ask for it again.", "no"),
     ("expired", "Nobody decided in time; it may be asked for again.", "same_key"),
+    ("dry_run.no_preview", "This is a dry run, and the tool cannot say what it would do; it was not done.", "no"),
     ("model.refused", "The reply that holds this call was declined; nothing of it runs.", "no"),
     ("model.not_stopped", "The reply did not end in order to call tools, so this did not run.", "corrected"),
     ("budget.calls", "The limit of tool calls is reached; answer with what there is.", "no"),
@@ -66,6 +67,7 @@ _FAILED: _Rows = (
     ("tool.timeout", "The tool did not answer in time.", "same_key"),
     ("tool.lost", "The program ended each time that this was under way; it is not tried again.", "no"),
     ("tool.not_started", "The tool could not be started.", "no"),
+    ("not_recorded", "It had not run when this was recorded, so nothing is known of it; it was not run.", "no"),
     ("reconciled_no", "It was checked: it did not happen.", "same_key"),
     ("settled_no", "A person checked: it did not happen.", "same_key"),
 )
@@ -81,6 +83,7 @@ _NOT_RUN: _Rows = (
     ("cancelled", "The run was cancelled before this started.", "no"),
     ("withdrawn", "This was withdrawn before it started.", "no"),
     ("waiting", "This was not started, because an earlier call waits for a person.", "same_key"),
+    ("dry_run", "This is a dry run: it was not done.", "no"),
     ("held_back", "This was not started, because an earlier call did not succeed.", "same_key"),
     ("expired", "Nobody answered in time.", "same_key"),
 )

@@ -9,18 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remit import ambient
-from remit.gate.approve import approve, question
-from remit.gate.authorize import authorize_draft, default_wanted
-from remit.gate.bind import bind
 from remit.gate.code import not_run, refuse
 from remit.gate.desk import Desk
 from remit.gate.draft import Draft, Stop, Wanted
-from remit.gate.lookup import Follow, Join, doubts, lookup
 from remit.gate.note import end
-from remit.gate.resolve import resolve
+from remit.gate.rehearse import rehearse, rehearse_question
 from remit.gate.scene import Plan, Proposal, Scene
+from remit.gate.step.approve import approve, question
+from remit.gate.step.authorize import authorize_draft, default_wanted
+from remit.gate.step.bind import bind
+from remit.gate.step.lookup import Follow, Join, doubts, lookup
+from remit.gate.step.resolve import resolve
+from remit.gate.step.validate import validate
 from remit.gate.tell import label_of
-from remit.gate.validate import validate
 from remit.types.ident import OperationId
 from remit.types.outcome import Succeeded
 
@@ -92,6 +93,9 @@ async def _in_the_way(draft: Draft) -> Stop | Join | Follow | None:
 async def _ask_or_go(draft: Draft) -> Plan | None:
     """Step 6, or straight on."""
     await add_doubts(draft)
+    instead = rehearse(draft) if draft.desk.dry_run else None
+    if instead is not None:
+        return settle(draft, instead)
     if draft.wanted is not None:
         stop = await approve(draft, replace(draft.wanted, reasons=(*draft.wanted.reasons, *draft.beside)))
         return None if stop is None else settle(draft, stop)
@@ -121,7 +125,7 @@ def take_rate(draft: Draft) -> Stop | None:
 async def _built_in(draft: Draft) -> Plan | None:
     if draft.resolved.name == "withdraw":
         return ready(draft, "authorize", "allowed")
-    stop = await question(draft)
+    stop = rehearse_question(draft) if draft.desk.dry_run else await question(draft)
     return None if stop is None else settle(draft, stop)
 
 
@@ -140,7 +144,7 @@ def plan_of(draft: Draft, *, follow: OperationId | None = None) -> Plan:
         key=draft.key,
         once_per=draft.once_per,
         author=draft.author,
-        shown=draft.shown,
+        shown=None if draft.desk.outcomes is not None else draft.shown,
         follow=follow,
     )
 

@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from remit.gate.redact import Redaction
 from remit.gate.slot import Rates, Slots
+from remit.gate.step.redact import Redaction
 from remit.policy import Policy
 from remit.tool import Catalogue
 from remit.types.ident import CallId, OperationId, RunId
 from remit.types.ledger import Ledger
+from remit.types.outcome import Outcome
 
 __all__ = ["Desk", "Progress"]
 
@@ -31,6 +32,8 @@ class Desk:
 
     Args:
         policy_version: digest of the policies, shown on approvals.
+        outcomes: what calls came to when they were recorded: it stands in the place of every handler.
+        dry_run: nothing that changes anything is done, and nobody is asked.
         progress: told how far a handler says that it is.
         running: (operation, attempt) of handlers that run here now, those included that nobody waits for.
         recovering: operations that a task of this process is recovering now.
@@ -44,6 +47,8 @@ class Desk:
     redaction: Redaction
     slots: Slots
     rates: Rates
+    dry_run: bool = False
+    outcomes: Callable[[CallId], Outcome | None] | None = None
     progress: Progress | None = None
     running: set[tuple[OperationId, int]] = field(default_factory=set[tuple[OperationId, int]])
     recovering: set[OperationId] = field(default_factory=set[OperationId])

@@ -7,21 +7,21 @@ no proposal gets two answers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from remit.errors import InputError
-from remit.gate.call import Sessions
 from remit.gate.consider import consider
-from remit.gate.deliver import deliver
 from remit.gate.desk import Desk, Progress
-from remit.gate.elsewhere import recover_elsewhere
-from remit.gate.execute import execute
+from remit.gate.doubt.deliver import deliver
+from remit.gate.doubt.elsewhere import recover_elsewhere
+from remit.gate.doubt.resume import consider_again, recover_call
+from remit.gate.host.call import Sessions
 from remit.gate.reconsider import reconsider, void_changed
-from remit.gate.redact import Redaction
 from remit.gate.result import describe
-from remit.gate.resume import consider_again, recover_call
 from remit.gate.scene import Plan, Proposal, Scene
 from remit.gate.slot import Rates, Slots
+from remit.gate.step.execute import execute
+from remit.gate.step.redact import Redaction
 from remit.gate.stop import stop_call
 from remit.gate.tell import label_of
 from remit.policy import Policy, digest_of
@@ -52,6 +52,9 @@ class Gate:
         read_limit: how many reads may run at once.
         agent, agent_digest, budget: of the runs that `call` makes.
         progress: told what handlers say of how far they are.
+        outcomes: what calls came to when they were recorded: it stands in the place of every handler.
+        dry_run: nothing that changes anything is done, and nobody is asked: such calls are answered with what
+            would have happened.
     """
 
     def __init__(
@@ -67,6 +70,8 @@ class Gate:
         agent_digest: Digest | None = None,
         budget: Budget | None = None,
         progress: Progress | None = None,
+        dry_run: bool = False,
+        outcomes: Callable[[CallId], Outcome | None] | None = None,
     ) -> None:
         self._desk = Desk(
             tools=tools,
@@ -78,6 +83,8 @@ class Gate:
             slots=Slots(read_limit),
             rates=Rates(),
             progress=progress,
+            dry_run=dry_run,
+            outcomes=outcomes,
         )
         self._sessions = Sessions(self._desk, agent=agent, agent_digest=agent_digest, budget=budget or Budget())
 

@@ -34,12 +34,13 @@ def _ignore(ending: Ending) -> None:
     del ending
 
 
-def _nothing() -> None:
-    return
-
-
 async def attempt(
-    tool: Tool, arguments: Arguments, context: Context[object], *, late: Late | None = None, gone: Callable[[], None] = _nothing
+    tool: Tool,
+    arguments: Arguments,
+    context: Context[object],
+    *,
+    late: Late | None = None,
+    gone: Callable[[], None] | None = None,
 ) -> Ending:
     """Run the handler once, for at most the tool's timeout.
 
@@ -52,7 +53,8 @@ async def attempt(
         with contained():
             begin = tool.prepare(arguments, context)
     except Exception as error:  # typed arguments are built by the application's own classes
-        gone()
+        if gone is not None:
+            gone()
         return Ending("not_started", error=origin(error))
     if tool.is_async:
         return await _task(cast("Callable[[], Awaitable[object]]", begin), tool.timeout_s, late, gone)
@@ -60,12 +62,13 @@ async def attempt(
 
 
 async def _task(
-    begin: Callable[[], Awaitable[object]], timeout_s: float, late: Late | None, gone: Callable[[], None]
+    begin: Callable[[], Awaitable[object]], timeout_s: float, late: Late | None, gone: Callable[[], None] | None
 ) -> Ending:
-    task = asyncio.ensure_future(_awaited(begin))
-    task.add_done_callback(lambda _: gone())
     loop = asyncio.get_running_loop()
     until = loop.time() + timeout_s
+    task = loop.create_task(_awaited(begin))
+    if gone is not None:
+        task.add_done_callback(lambda _: gone())
     try:
         await asyncio.wait({task}, timeout=timeout_s)
     except asyncio.CancelledError:
@@ -101,7 +104,7 @@ def _tell_late(task: asyncio.Task[Ending], late: Late) -> None:
         late(task.result())
 
 
-async def _thread(begin: Callable[[], object], tool: Tool, late: Late | None, gone: Callable[[], None]) -> Ending:
+async def _thread(begin: Callable[[], object], tool: Tool, late: Late | None, gone: Callable[[], None] | None) -> Ending:
     def call() -> Ending:
         try:
             return Ending("returned", begin())
@@ -110,12 +113,14 @@ async def _thread(begin: Callable[[], object], tool: Tool, late: Late | None, go
         except BaseException as error:  # not even SystemExit may take the report with it
             return Ending("raised", error=error)
         finally:
-            gone()
+            if gone is not None:
+                gone()
 
     try:
         worker = Worker(call, late or _ignore, f"remit-{tool.name}")
     except RuntimeError as error:
-        gone()
+        if gone is not None:
+            gone()
         return Ending("not_started", error=error)
     try:
         await asyncio.wait({worker.future}, timeout=tool.timeout_s)

@@ -11,16 +11,16 @@ from dataclasses import replace
 from remit.approval import covers
 from remit.canonical import decode, to_plain
 from remit.errors import Conflict, InputError
-from remit.gate.approve import approve, ask_again, row_for
-from remit.gate.authorize import authorize_draft
 from remit.gate.code import not_run, refuse
 from remit.gate.consider import add_doubts, consider, plan_of, settle
 from remit.gate.desk import Desk
 from remit.gate.draft import Draft, Stop
-from remit.gate.lookup import Follow, Join, lookup
 from remit.gate.note import Moved, end, moved
-from remit.gate.resolve import resolve
 from remit.gate.scene import Plan, Proposal, Scene
+from remit.gate.step.approve import approve, ask_again, row_for
+from remit.gate.step.authorize import authorize_draft
+from remit.gate.step.lookup import Follow, Join, lookup
+from remit.gate.step.resolve import resolve
 from remit.gate.tell import shown_of
 from remit.tool import Arguments
 from remit.types.approval import Approval

@@ -10,8 +10,8 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from remit.foreign import contained, origin
-from remit.gate.redact import Redaction
 from remit.gate.render import text_of
+from remit.gate.step.redact import Redaction
 from remit.tool import Tool, to_result
 from remit.types.change import Change, KeepBlob
 from remit.types.ident import Digest, Json, OperationId

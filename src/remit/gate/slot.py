@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 
 from remit import ambient
 from remit.tool import Concurrency, Rate
@@ -27,17 +28,18 @@ class Slots:
         self._reads = asyncio.Semaphore(reads)
         self._classes: dict[str, asyncio.Semaphore] = {}
 
-    @contextlib.asynccontextmanager
-    async def taken(self, concurrency: Concurrency | None, *, read: bool) -> AsyncGenerator[None]:
+    def taken(self, concurrency: Concurrency | None, *, read: bool) -> AbstractAsyncContextManager[None]:
         """Hold a slot of the class, and one of the reads' if it is one, inside the block."""
-        async with contextlib.AsyncExitStack() as stack:
-            if concurrency is not None:
-                name = concurrency.name
-                slots = self._classes.setdefault(name, asyncio.Semaphore(concurrency.limit))
-                await stack.enter_async_context(slots)
-            if read:
-                await stack.enter_async_context(self._reads)
-            yield
+        if concurrency is None:
+            return self._reads if read else contextlib.nullcontext()
+        own = self._classes.setdefault(concurrency.name, asyncio.Semaphore(concurrency.limit))
+        return _both(own, self._reads) if read else own
+
+
+@contextlib.asynccontextmanager
+async def _both(one: asyncio.Semaphore, other: asyncio.Semaphore) -> AsyncGenerator[None]:
+    async with one, other:
+        yield
 
 
 class Rates:

@@ -21,21 +21,26 @@ from remit.types.operation import Operation, settler
 __all__ = ["Account", "faults_of_approval", "faults_of_operation"]
 
 
+Place = tuple[int, int]
+"""The number of a page, and which of its events."""
+
+
 @dataclass(slots=True)
 class Account:
     """Per operation its moves, in the order they were committed, whichever run made them; per approval, what was
     asked and decided."""
 
-    moves: dict[OperationId, dict[int, OperationMoved]] = field(default_factory=dict[OperationId, dict[int, OperationMoved]])
+    moves: dict[OperationId, dict[Place, OperationMoved]] = field(
+        default_factory=dict[OperationId, dict["Place", OperationMoved]]
+    )
     asked: dict[ApprovalId, ApprovalRequested] = field(default_factory=dict[ApprovalId, ApprovalRequested])
     decided: dict[ApprovalId, ApprovalDecided] = field(default_factory=dict[ApprovalId, ApprovalDecided])
 
-    def add(self, number: int, event: Event, *, only_known: bool = False) -> None:
-        """Count an event; `number` is its place among all of the ledger. `only_known`: no operation that is new here."""
+    def add(self, place: Place, event: Event) -> None:
+        """Count an event; `place` is where it is among all of the ledger."""
         match event:
             case OperationMoved(operation=operation):
-                if not only_known or operation in self.moves:
-                    self.moves.setdefault(operation, {})[number] = event
+                self.moves.setdefault(operation, {})[place] = event
             case ApprovalRequested(approval=approval):
                 self.asked[approval] = event
             case ApprovalDecided(approval=approval, verdict=verdict):

@@ -1,6 +1,6 @@
 """One `Append` as SQL: create or check ownership, changes, events, inbox, status.
 
-Runs inside an open transaction. Invariant: the run's row, its events and what they imply change
+Runs inside an open transaction. Invariant: the run's row, its events and what they implied change
 together; a stale owner changes nothing.
 """
 
@@ -12,39 +12,53 @@ from dataclasses import dataclass, replace
 from remit import ambient
 from remit.errors import Conflict, NotFound, RunOwned
 from remit.ledger.chain import SALT_BYTES, commitment_of, first_link, link
-from remit.ledger.change import Place, make
-from remit.ledger.row import RUN, insert, run_of
-from remit.ledger.sql import Row, execute, execute_all, one
+from remit.ledger.change import Place, make_all
+from remit.ledger.row import insert
+from remit.ledger.sql import execute, one
 from remit.ledger.transaction import Transaction
 from remit.types.change import Create
 from remit.types.codec import encode_event
 from remit.types.event import Recorded
-from remit.types.ledger import Append, Committed, Stamped
-from remit.types.run import RunRow
+from remit.types.ident import OwnerId
+from remit.types.ledger import Append, Committed
 
 __all__ = ["Prepared", "apply", "prepare"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Payload:
-    stamped: Stamped
-    text: str
+class Prepared:
+    """An append with everything worked out that needs no database; the payload is that of its events."""
+
+    append: Append
+    now_ms: int
+    kinds: str
+    payload: str
     salt: bytes
     commitment: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """An append with everything worked out that needs no database."""
+@dataclass(slots=True)
+class _Run:
+    """Where a run's row stands, and what is to be written of it."""
 
-    append: Append
-    now_ms: int
-    payloads: tuple[_Payload, ...]
+    number: int
+    owner: OwnerId | None
+    epoch: int
+    sequence: int
+    head: str
+    updated_ms: int
+    claimed: bool = False
 
 
 def prepare(append: Append) -> Prepared:
-    """Encode the events and draw their salts, in the caller's thread and by its clock."""
-    return Prepared(append, ambient.now_ms(), tuple(_payload(one) for one in append.events))
+    """Encode the events and draw their salt, in the caller's thread and by its clock."""
+    now_ms = ambient.now_ms()
+    if not append.events:
+        return Prepared(append, now_ms, "", "", b"", b"")
+    salt = ambient.random_bytes(SALT_BYTES)
+    kinds = " ".join([stamped.event.kind for stamped in append.events])
+    payload = "\n".join([encode_event(stamped.event) for stamped in append.events])
+    return Prepared(append, now_ms, kinds, payload, salt, commitment_of(salt, payload))
 
 
 def apply(tx: Transaction, prepared: Prepared) -> Committed:
@@ -54,29 +68,20 @@ def apply(tx: Transaction, prepared: Prepared) -> Committed:
         RunOwned, Conflict, KeyTaken, BudgetExceeded, NotFound: nothing of it was written.
     """
     append = prepared.append
-    row = _create(tx, append.create, prepared) if append.create else _own(tx, append)
-    stamps = _stamps(row, prepared)
-    at = Place(tx.db, append.run, stamps[-1] if stamps else max(row.updated_ms, prepared.now_ms))
-    for change in append.changes:
-        make(change, at)
-    head = _chain(tx, row, prepared.payloads, stamps)
+    run = _create(tx, append.create, prepared) if append.create else _own(tx, append)
+    recorded = _recorded(run, append)
+    at_ms = recorded[-1].at_ms if recorded else max(run.updated_ms, prepared.now_ms)
+    if append.changes:
+        make_all(append.changes, Place(tx.db, append.run, at_ms))
+    if recorded:
+        _chain(tx, run, recorded, prepared)
     _take(tx, append)
-    sequence = row.sequence + len(stamps)
-    _stand(tx, append, row, sequence=sequence, head=head, at_ms=at.at_ms)
-    recorded = tuple(
-        Recorded(append.run, row.sequence + offset, at_ms, one.event)
-        for offset, (at_ms, one) in enumerate(zip(stamps, append.events, strict=True), start=1)
-    )
-    return Committed(row.epoch, sequence, recorded)
+    run.updated_ms = at_ms
+    _stand(tx, append, run)
+    return Committed(run.epoch, run.sequence, recorded)
 
 
-def _payload(stamped: Stamped) -> _Payload:
-    text = encode_event(stamped.event)
-    salt = ambient.random_bytes(SALT_BYTES)
-    return _Payload(stamped, text, salt, commitment_of(salt, text))
-
-
-def _create(tx: Transaction, create: Create, prepared: Prepared) -> RunRow:
+def _create(tx: Transaction, create: Create, prepared: Prepared) -> _Run:
     asked = create.row
     taken = one(tx.db, "SELECT id FROM remit_run WHERE id = ?", asked.id) or (
         asked.request_id is not None
@@ -102,60 +107,59 @@ def _create(tx: Transaction, create: Create, prepared: Prepared) -> RunRow:
         created_ms=at_ms,
         updated_ms=at_ms,
     )
-    insert(tx.db, "remit_run", row, request=create.request)
-    return row
+    insert(tx.db, "remit_run", row)
+    number = tx.db.last_insert_rowid()
+    execute(tx.db, "INSERT INTO remit_request VALUES (?, ?)", (number, create.request))
+    return _Run(number, row.owner, row.epoch, 0, "", at_ms)
 
 
-def _own(tx: Transaction, append: Append) -> RunRow:
-    found = one(tx.db, f"{RUN} WHERE id = ?", append.run)
+def _own(tx: Transaction, append: Append) -> _Run:
+    found = one(tx.db, "SELECT number, owner, epoch, sequence, head, updated_ms FROM remit_run WHERE id = ?", append.run)
     if found is None:
         raise NotFound("no such run", code="run.not_found", run=append.run)
-    row = run_of(found)
+    run = _Run(*found)
     if append.claim:
-        row = _claim(tx, row)
-    elif row.owner != tx.owner or row.epoch != append.epoch:
-        raise RunOwned("the run is no longer this owner's", run=row.id, owner=row.owner)
-    if row.sequence != append.sequence:
+        _claim(tx, append, run)
+    elif run.owner != tx.owner or run.epoch != append.epoch:
+        raise RunOwned("the run is no longer this owner's", run=append.run, owner=run.owner)
+    if run.sequence != append.sequence:
         raise Conflict(
-            f"the run stands at event {row.sequence}, not {append.sequence}", code="journal.sequence", sequence=row.sequence
+            f"the run stands at event {run.sequence}, not {append.sequence}", code="journal.sequence", sequence=run.sequence
         )
-    return row
+    return run
 
 
-def _claim(tx: Transaction, row: RunRow) -> RunRow:
-    if row.owner == tx.owner:
-        return row
-    if row.owner is not None and tx.alive(row.owner):
-        raise RunOwned("a live process owns the run", run=row.id, owner=row.owner)
-    return replace(row, owner=tx.owner, epoch=row.epoch + 1)
+def _claim(tx: Transaction, append: Append, run: _Run) -> None:
+    if run.owner == tx.owner:
+        return
+    if run.owner is not None and tx.alive(run.owner):
+        raise RunOwned("a live process owns the run", run=append.run, owner=run.owner)
+    run.owner, run.epoch, run.claimed = tx.owner, run.epoch + 1, True
 
 
-def _stamps(row: RunRow, prepared: Prepared) -> list[int]:
-    """The events' moments: time in a run never goes back."""
-    last = row.updated_ms
-    stamps: list[int] = []
-    for one_event in prepared.append.events:
-        last = max(last, one_event.at_ms)
-        stamps.append(last)
-    return stamps
+def _recorded(run: _Run, append: Append) -> tuple[Recorded, ...]:
+    """The events in their places; time in a run never goes back."""
+    last, sequence = run.updated_ms, run.sequence
+    recorded: list[Recorded] = []
+    for stamped in append.events:
+        last = max(last, stamped.at_ms)
+        sequence += 1
+        recorded.append(Recorded(append.run, sequence, last, stamped.event))
+    return tuple(recorded)
 
 
-def _chain(tx: Transaction, row: RunRow, payloads: Sequence[_Payload], stamps: Sequence[int]) -> str:
-    if not payloads:
-        return row.head
-    head = bytes.fromhex(row.head) if row.head else first_link(row.id)
-    events: list[Row] = []
-    for sequence, (payload, at_ms) in enumerate(zip(payloads, stamps, strict=True), start=row.sequence + 1):
-        kind = payload.stamped.event.kind
-        head = link(head, run=row.id, sequence=sequence, kind=kind, at_ms=at_ms, commitment=payload.commitment)
-        events.append((row.id, sequence, kind, at_ms, payload.commitment, head))
-    execute_all(
-        tx.db, "INSERT INTO remit_event (run, sequence, kind, at_ms, commitment, hash) VALUES (?, ?, ?, ?, ?, ?)", events
-    )
-    first = tx.db.last_insert_rowid() - len(events) + 1  # each new id is the largest plus one, and only we write
-    texts = [(first + offset, payload.salt, payload.text) for offset, payload in enumerate(payloads)]
-    execute_all(tx.db, "INSERT INTO remit_payload VALUES (?, ?, ?)", texts)
-    return head.hex()
+def _chain(tx: Transaction, run: _Run, recorded: Sequence[Recorded], prepared: Prepared) -> None:
+    """Write the page and its payload, and move the run's head to it."""
+    name, last = recorded[-1].run, recorded[-1].sequence
+    times = " ".join([str(one_event.at_ms) for one_event in recorded])
+    before = bytes.fromhex(run.head) if run.head else first_link(name)
+    kinds, commitment = prepared.kinds, prepared.commitment
+    head = link(before, run=name, last=last, kinds=kinds, times=times, commitment=commitment)
+    execute(tx.db, "INSERT INTO remit_payload VALUES (NULL, ?, ?)", (prepared.salt, prepared.payload))
+    number = tx.db.last_insert_rowid()
+    execute(tx.db, "INSERT INTO remit_page VALUES (?, ?, ?, ?, ?, ?, ?)", (name, last, number, kinds, times, commitment, head))
+    run.sequence, run.head = last, head.hex()
+    tx.mark = (name, last, head)
 
 
 def _take(tx: Transaction, append: Append) -> None:
@@ -165,22 +169,22 @@ def _take(tx: Transaction, append: Append) -> None:
             raise Conflict("the delivery was journaled already", code="inbox.taken", delivery=delivery)
 
 
-def _stand(tx: Transaction, append: Append, row: RunRow, *, sequence: int, head: str, at_ms: int) -> None:
-    """Write where the run stands now. Another status brings its own expiry, or none."""
-    status = append.status or row.status
-    expires_ms = append.expires_ms if append.status or append.expires_ms is not None else row.expires_ms
-    execute(
-        tx.db,
-        "UPDATE remit_run SET status = ?, owner = ?, epoch = ?, sequence = ?, head = ?, expires_ms = ?, updated_ms = ?"
-        " WHERE id = ?",
-        (
-            status,
-            None if append.release else row.owner,
-            row.epoch,
-            sequence,
-            head,
-            expires_ms,
-            at_ms,
-            row.id,
-        ),
-    )
+_GO_ON = "UPDATE remit_run SET sequence = ?, head = ?, updated_ms = ? WHERE number = ?"
+_TURN = (
+    "UPDATE remit_run SET sequence = ?, head = ?, updated_ms = ?, status = coalesce(?, status), owner = ?, epoch = ?,"
+    " expires_ms = iif(?, ?, expires_ms) WHERE number = ?"
+)
+
+
+def _stand(tx: Transaction, append: Append, run: _Run) -> None:
+    """Write where the run stands now. Another status brings its own expiry, or none.
+
+    Most commits change neither status nor owner nor expiry, and then no index is touched.
+    """
+    stands = (run.sequence, run.head, run.updated_ms)
+    expires = append.status is not None or append.expires_ms is not None
+    if not (expires or append.release or run.claimed):
+        execute(tx.db, _GO_ON, (*stands, run.number))
+        return
+    owner = None if append.release else run.owner
+    execute(tx.db, _TURN, (*stands, append.status, owner, run.epoch, expires, append.expires_ms, run.number))

@@ -8,16 +8,16 @@ refused has written nothing (the savepoint around it is undone).
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
-from operator import attrgetter
-from typing import assert_never
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
 
 import apsw
 
-from remit.errors import BudgetExceeded, Conflict, InputError, KeyTaken, NotFound
-from remit.ledger.row import OPERATION, insert, operation_of, texts
+from remit.errors import Conflict, InputError, KeyTaken, NotFound
+from remit.ledger.bill import pay
+from remit.ledger.row import insert, texts, texts_of
 from remit.ledger.sql import execute, one
-from remit.types.budget import Spent
 from remit.types.change import (
     AskPerson,
     Change,
@@ -36,13 +36,25 @@ from remit.types.change import (
 from remit.types.codec import encode_label, encode_outcome
 from remit.types.ident import ApprovalId, OperationId, RunId
 from remit.types.label import UNTRUSTED
-from remit.types.operation import HOLDING, Operation, move
+from remit.types.operation import HOLDING, Operation, OperationState, move
 
-__all__ = ["Place", "make"]
+__all__ = ["Place", "make_all"]
 
-_AMOUNTS = tuple(field.name for field in fields(Spent))
-_amounts_of = attrgetter(*_AMOUNTS)
-_ADD = f"UPDATE remit_spent SET {', '.join(f'{name} = {name} + ?' for name in _AMOUNTS)} WHERE scope = ?"
+
+_Other: TypeAlias = (
+    HoldConversation
+    | FreeConversation
+    | OpenOperation
+    | MoveOperation
+    | PassEvidence
+    | AskPerson
+    | ConsumeApproval
+    | VoidApproval
+    | KeepBlob
+    | Notify
+    | TakeNotice
+)
+"""Every change but `Spend`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +66,27 @@ class Place:
     at_ms: int
 
 
-def make(change: Change, at: Place) -> None:  # the closed list, one line each
-    """Make the change.
+def make_all(changes: Sequence[Change], at: Place) -> None:
+    """Make the changes, in their order; all that is spent of one scope at once, where the last of it stands.
 
     Raises:
-        Conflict, KeyTaken, BudgetExceeded, NotFound, InputError: it cannot be made; nothing was written.
+        Conflict, KeyTaken, BudgetExceeded, NotFound, InputError: one cannot be made; what was written must be undone.
     """
+    bills: dict[str, list[Spend]] = {}
+    for change in changes:
+        if isinstance(change, Spend):
+            bills.setdefault(change.scope, []).append(change)
+    left = {scope: len(bill) for scope, bill in bills.items()}
+    for change in changes:
+        if not isinstance(change, Spend):
+            _make(change, at)
+            continue
+        left[change.scope] -= 1
+        if left[change.scope] == 0:
+            pay(at.db, change.scope, bills[change.scope])
+
+
+def _make(change: _Other, at: Place) -> None:  # the closed list, one line each
     match change:
         case HoldConversation():
             _hold(change, at)
@@ -77,8 +104,6 @@ def make(change: Change, at: Place) -> None:  # the closed list, one line each
             _consume(change.approval, at)
         case VoidApproval():
             _void(change, at)
-        case Spend():
-            _spend(change, at)
         case KeepBlob():
             _keep(change, at)
         case Notify():
@@ -131,28 +156,33 @@ def _open(operation: Operation, at: Place) -> None:
     insert(at.db, "remit_operation", operation, first_dispatched_ms=first, created_ms=at.at_ms, updated_ms=at.at_ms)
 
 
+_STANDING = "SELECT state, attempt, closed, settled_by, key, evidence FROM remit_operation WHERE id = ?"
+
+
 def _move(change: MoveOperation, at: Place) -> None:
-    row = one(at.db, f"{OPERATION} WHERE id = ?", change.operation)
+    name = change.operation
+    row = one(at.db, _STANDING, name)
     if row is None:
-        raise NotFound("no such operation", code="operation.not_found", operation=change.operation)
-    was = operation_of(row)
-    if (was.state, was.attempt) != (change.state, change.attempt):
+        raise NotFound("no such operation", code="operation.not_found", operation=name)
+    was: OperationState
+    was, was_attempt, was_closed, settled_by, key, evidence = row
+    if (was, was_attempt) != (change.state, change.attempt):
         raise Conflict(
-            f"the operation is {was.state}, attempt {was.attempt}",
+            f"the operation is {was}, attempt {was_attempt}",
             code="operation.moved",
-            operation=was.id,
-            state=was.state,
-            attempt=was.attempt,
+            operation=name,
+            state=was,
+            attempt=was_attempt,
         )
-    state, closed = move(was.state, change.on)
-    if was.state == "failed" and state == "succeeded" and was.settled_by in (None, "handler", "late"):
-        raise Conflict("its own handler said that nothing happened", code="operation.illegal_move", operation=was.id)
-    if state in HOLDING and was.state not in HOLDING:
-        _need_key(was.id, was.key, at)
-    dispatch = state == "dispatched" and was.state != "dispatched"
-    attempt = was.attempt + 1 if dispatch else was.attempt
+    state, closed = move(was, change.on)
+    if was == "failed" and state == "succeeded" and settled_by in (None, "handler", "late"):
+        raise Conflict("its own handler said that nothing happened", code="operation.illegal_move", operation=name)
+    if state in HOLDING and was not in HOLDING:
+        _need_key(name, key, at)
+    dispatch = state == "dispatched" and was != "dispatched"
+    attempt = was_attempt + 1 if dispatch else was_attempt
     if change.to_attempt not in (None, attempt):
-        raise Conflict(f"the next attempt is {attempt}", code="operation.illegal_move", operation=was.id)
+        raise Conflict(f"the next attempt is {attempt}", code="operation.illegal_move", operation=name)
     execute(
         at.db,
         "UPDATE remit_operation SET state = ?, closed = ?, attempt = ?, owner = coalesce(?, owner),"
@@ -161,29 +191,29 @@ def _move(change: MoveOperation, at: Place) -> None:
         " first_dispatched_ms = coalesce(first_dispatched_ms, ?) WHERE id = ?",
         (
             state,
-            closed or was.closed,
+            closed or was_closed,
             attempt,
             change.owner,
             change.not_after_ms,
             change.approval,
             change.outcome,
             change.settled_by,
-            texts((*was.evidence, *([change.evidence] if change.evidence is not None else []))),
+            evidence if change.evidence is None else texts((*texts_of(evidence), change.evidence)),
             at.at_ms,
             at.at_ms if dispatch else None,
-            was.id,
+            name,
         ),
     )
 
 
 def _pass_evidence(change: PassEvidence, at: Place) -> None:
-    row = one(at.db, f"{OPERATION} WHERE id = ?", change.operation)
+    row = one(at.db, "SELECT evidence FROM remit_operation WHERE id = ?", change.operation)
     if row is None:
         raise NotFound("no such operation", code="operation.not_found", operation=change.operation)
     execute(
         at.db,
         "UPDATE remit_operation SET evidence = ?, updated_ms = ? WHERE id = ?",
-        (texts((*operation_of(row).evidence, change.evidence)), at.at_ms, change.operation),
+        (texts((*texts_of(row[0]), change.evidence)), at.at_ms, change.operation),
     )
 
 
@@ -218,31 +248,6 @@ def _void(change: VoidApproval, at: Place) -> None:
         "UPDATE remit_approval SET state = ? WHERE id = ? AND state NOT IN ('consumed', 'void', 'denied')",
         (change.state, change.approval),
     )
-
-
-def _spend(change: Spend, at: Place) -> None:
-    for budget, _ in change.limits:
-        if budget not in _AMOUNTS:
-            raise InputError(f"there is no amount named {budget}", code="budget.unknown")
-    bounds = ((budget, getattr(change.amounts, budget), limit) for budget, limit in change.limits)
-    growing = [bound for bound in bounds if bound[1] > 0]
-    if _add(change, growing, at):
-        return
-    execute(at.db, "INSERT INTO remit_spent (scope) VALUES (?) ON CONFLICT DO NOTHING", (change.scope,))
-    if at.db.changes() and _add(change, growing, at):
-        return
-    row = one(at.db, f"SELECT {', '.join(_AMOUNTS)} FROM remit_spent WHERE scope = ?", change.scope)
-    spent = dict(zip(_AMOUNTS, row or (), strict=True))
-    budget, limit = next((budget, limit) for budget, grows, limit in growing if spent[budget] + grows > limit)
-    raise BudgetExceeded(f"the budget of {budget} is spent", code=f"budget.{budget}", budget=budget, limit=limit)
-
-
-def _add(change: Spend, growing: list[tuple[str, int, int]], at: Place) -> bool:
-    """Add, if the scope has a row and nothing that grows would pass its limit."""
-    within = "".join(f" AND {name} + ? <= ?" for name, _, _ in growing)
-    bounds = [value for _, grows, limit in growing for value in (grows, limit)]
-    execute(at.db, _ADD + within, (*_amounts_of(change.amounts), change.scope, *bounds))
-    return at.db.changes() > 0
 
 
 def _keep(change: KeepBlob, at: Place) -> None:

@@ -27,6 +27,7 @@ from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, Operat
 from remit.types.ledger import Append, Committed, Conversation, Noun
 from remit.types.operation import Operation, OperationState
 from remit.types.run import RunRow, RunStatus
+from remit.types.stream import Delta
 
 __all__ = ["StoreLedger"]
 
@@ -63,6 +64,18 @@ class StoreLedger(ABC):
     @abstractmethod
     def post_late(self, run: RunId, report: LateReport) -> None:
         """`post`, from any thread and without waiting; never raises."""
+
+    @abstractmethod
+    def publish(self, deltas: Sequence[Delta]) -> None:
+        """Let followers in any process hear these deltas of one run: at once, not durably; never raises."""
+
+    @abstractmethod
+    async def deltas(self, run: RunId, *, after: int, index: int = 0) -> list[Delta]:
+        """The published deltas that answer the `ModelRequested` with sequence number `after`, from `index` on."""
+
+    @abstractmethod
+    def hush(self, run: RunId) -> None:
+        """Forget the run's deltas: its reply is committed, or nothing more comes. Never raises."""
 
     @abstractmethod
     async def _write(self, work: Work[T]) -> T: ...

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from remit import ambient
 from remit.errors import Conflict, RunOwned
+from remit.ledger.shelter import shelter
 from remit.types.change import Change, ConsumeApproval, Create, MoveOperation, VoidApproval
 from remit.types.delivery import LateReport
 from remit.types.event import Event, OperationMoved, Recorded
@@ -139,12 +140,14 @@ class Journal:
         if self._lock.locked():
             self._later.append((events, changes, taken))
             return
-        stamped = self._stamp(events)
-        first = self.sequence + len(self._page.events) + 1
-        self._page.events += stamped
-        self._page.changes += changes
-        self._page.taken += taken
-        self._fold_all([Recorded(self.run, first + offset, one.at_ms, one.event) for offset, one in enumerate(stamped)])
+        page = self._page
+        page.changes += changes
+        page.taken += taken
+        if events:
+            self._seen(ambient.now_ms())
+            at_ms, sequence = self._last_ms, self.sequence + len(page.events)
+            page.events += [Stamped(at_ms, event) for event in events]
+            self._fold_all([Recorded(self.run, sequence, at_ms, event) for sequence, event in enumerate(events, sequence + 1)])
 
     async def commit(
         self,
@@ -185,7 +188,7 @@ class Journal:
 
         self._under_way += 1
         self._commits += 1
-        await asyncio.shield(asyncio.ensure_future(self._commit(build, events, own=not claim and create is None)))
+        await shelter(self._commit(build, events, own=not claim and create is None))
 
     async def flush(self) -> None:
         """Make what is noted durable, if anything is."""
@@ -220,11 +223,10 @@ class Journal:
             self.note(*events, changes=changes, taken=taken)
 
     def _stamp(self, events: tuple[Event, ...]) -> list[Stamped]:
-        stamped: list[Stamped] = []
-        for event in events:
-            self._seen(ambient.now_ms())
-            stamped.append(Stamped(self._last_ms, event))
-        return stamped
+        if not events:
+            return []
+        self._seen(ambient.now_ms())
+        return [Stamped(self._last_ms, event) for event in events]
 
     def _seen(self, at_ms: int) -> None:
         """Something happened then."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import apsw
@@ -17,6 +17,7 @@ import apsw
 from remit import ambient
 from remit.errors import LedgerError, RemitError
 from remit.ledger import post
+from remit.ledger.delta import Deltas
 from remit.ledger.facade import StoreLedger
 from remit.ledger.lock import MemoryLock
 from remit.ledger.schema import connect_memory, translate
@@ -26,6 +27,7 @@ from remit.ledger.verify import verify
 from remit.ledger.watch import Watch
 from remit.types.delivery import LateReport
 from remit.types.ident import OwnerId, RunId
+from remit.types.stream import Delta
 
 __all__ = ["MemoryLedger"]
 
@@ -42,6 +44,7 @@ class _Store:
         self.lock = threading.RLock()
         self.watch = Watch()
         self.living: set[OwnerId] = set()
+        self.deltas = Deltas()
 
 
 class MemoryLedger(StoreLedger):
@@ -95,6 +98,21 @@ class MemoryLedger(StoreLedger):
         except (RemitError, apsw.Error, ValueError, TypeError) as error:
             _log.error("a late report of operation %s could not be written: %s", report.operation, error)
 
+    def publish(self, deltas: Sequence[Delta]) -> None:
+        """Let followers hear these deltas; never raises."""
+        if self._owner is not None and self._store.deltas.add(deltas, self._owner):
+            self._store.watch.tell(())
+
+    async def deltas(self, run: RunId, *, after: int, index: int = 0) -> list[Delta]:
+        """The published deltas of the attempt that answers event `after`, from `index` on."""
+        self._now()
+        return self._store.deltas.of(run, after, index) or []
+
+    def hush(self, run: RunId) -> None:
+        """Forget the run's deltas. Never raises."""
+        if self._owner is not None:
+            self._store.deltas.drop(run, self._owner, self._alive)
+
     async def verify(self, run: RunId | None = None) -> list[str]:
         """See `remit.ledger.verify`."""
         return self._read(lambda db: verify(db, run))
@@ -111,9 +129,7 @@ class MemoryLedger(StoreLedger):
     async def _write(self, work: Work[T]) -> T:
         owner = self._now()
         await asyncio.sleep(0)  # as with a file, others run meanwhile
-        value = self._do(owner, work)
-        await asyncio.sleep(0)
-        return value
+        return self._do(owner, work)
 
     def _do(self, owner: OwnerId, work: Work[T]) -> T:
         store = self._store
@@ -125,7 +141,7 @@ class MemoryLedger(StoreLedger):
             except BaseException:
                 execute(store.db, "ROLLBACK")
                 raise
-            execute(store.db, "COMMIT")
+            execute(store.db, "ROLLBACK" if answer.error else "COMMIT")
         if answer.error is not None:
             raise answer.error
         store.watch.tell(tx.posted)

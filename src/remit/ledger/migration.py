@@ -1,6 +1,10 @@
 """The tables, as the list of steps that make them: each has a name, and is never changed once it was released.
 
-`remit_event` and `remit_payload` are the chain, everything else is rows that the events account for.
+`remit_page` and `remit_payload` are the chain: a row each for what one commit appended to a run. Everything else is
+rows that the events account for. What a commit touches is laid out so that it is little: pages lie in the order of
+their runs, payloads in the order of the commits of all (`number`), and no index names what every commit changes in a
+run's row. `last` is the sequence number of a page's last event; `kinds` and `times` are those of its events, with
+spaces between; a payload is the events' JSON texts, one a line.
 `remit_run.checkpoint` and `remit_checkpoint` are kept free for signed heads.
 """
 
@@ -33,27 +37,27 @@ CREATE TABLE remit_run (
     expires_ms INTEGER,
     created_ms INTEGER NOT NULL,
     updated_ms INTEGER NOT NULL,
-    request TEXT NOT NULL,
     checkpoint TEXT
 ) STRICT;
+CREATE TABLE remit_request (run INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;
 CREATE UNIQUE INDEX remit_run_request ON remit_run (tenant, subject, agent, request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX remit_run_status ON remit_run (status, number);
 CREATE INDEX remit_run_owner ON remit_run (owner) WHERE status = 'active';
 CREATE INDEX remit_run_tenant ON remit_run (tenant, number);
 CREATE INDEX remit_run_conversation ON remit_run (tenant, conversation, number) WHERE conversation IS NOT NULL;
-CREATE INDEX remit_run_expiry ON remit_run (expires_ms, updated_ms) WHERE status = 'paused' AND expires_ms IS NOT NULL;
+CREATE INDEX remit_run_expiry ON remit_run (expires_ms) WHERE status = 'paused' AND expires_ms IS NOT NULL;
 
-CREATE TABLE remit_event (
-    id INTEGER PRIMARY KEY,
+CREATE TABLE remit_page (
     run TEXT NOT NULL,
-    sequence INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    at_ms INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    kinds TEXT NOT NULL,
+    times TEXT NOT NULL,
     commitment BLOB NOT NULL,
-    hash BLOB NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX remit_event_place ON remit_event (run, sequence);
-CREATE TABLE remit_payload (event INTEGER PRIMARY KEY, salt BLOB NOT NULL, text TEXT NOT NULL) STRICT;
+    hash BLOB NOT NULL,
+    PRIMARY KEY (run, last)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE remit_payload (page INTEGER PRIMARY KEY, salt BLOB NOT NULL, text TEXT NOT NULL) STRICT;
 CREATE TABLE remit_checkpoint (id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
 
 CREATE TABLE remit_operation (
@@ -167,7 +171,7 @@ CREATE TABLE remit_spent (
     usd_micros INTEGER NOT NULL DEFAULT 0,
     approvals INTEGER NOT NULL DEFAULT 0,
     active_ms INTEGER NOT NULL DEFAULT 0
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE remit_blob (digest TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;
 """,

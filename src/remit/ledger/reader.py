@@ -5,7 +5,8 @@ Knows the tables and the order that each question promises; writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import apsw
 
@@ -31,7 +32,7 @@ from remit.types.budget import Spent
 from remit.types.change import Notice
 from remit.types.codec import decode_event
 from remit.types.delivery import Delivered
-from remit.types.event import Recorded
+from remit.types.event import Event, Recorded
 from remit.types.ident import ApprovalId, ConversationId, Digest, OperationId, OwnerId, RunId
 from remit.types.ledger import Conversation, Noun
 from remit.types.operation import Operation
@@ -59,7 +60,7 @@ __all__ = [
     "transcript",
 ]
 
-_EVENTS = "SELECT e.run, e.sequence, e.at_ms, e.kind, p.text FROM remit_event e LEFT JOIN remit_payload p ON p.event = e.id"
+_PAGES = "SELECT e.run, e.last, e.kinds, e.times, p.text FROM remit_page e LEFT JOIN remit_payload p ON p.page = e.number"
 
 _LAST = "\U0010ffff"
 """Sorts after every letter."""
@@ -76,7 +77,7 @@ def run(db: apsw.Connection, id: RunId) -> RunRow | None:
 
 def request(db: apsw.Connection, id: RunId) -> str:
     """What the run was created with."""
-    row = one(db, "SELECT request FROM remit_run WHERE id = ?", id)
+    row = one(db, "SELECT q.text FROM remit_run r JOIN remit_request q ON q.run = r.number WHERE r.id = ?", id)
     if row is None:
         raise NotFound("no such run", code="run.not_found", run=id)
     return row[0]
@@ -104,18 +105,20 @@ def claimable(db: apsw.Connection, agents: Sequence[str], *, now_ms: int, alive:
 
 def read(db: apsw.Connection, run: RunId, after: int, limit: int | None) -> list[Recorded]:
     """A run's events, in order."""
-    found = rows(
-        db,
-        f"{_EVENTS} WHERE e.run = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?",
-        (run, after, _most(limit)),
-    )
-    return [_recorded(row) for row in found]
+    found: list[Recorded] = []
+    for page in rows(db, f"{_PAGES} WHERE e.run = ? AND e.last > ? ORDER BY e.last LIMIT ?", (run, after, _most(limit))):
+        found += _recorded(page, after)
+        if limit is not None and len(found) >= limit:
+            return found[:limit]
+    return found
 
 
 def transcript(db: apsw.Connection, tenant: str, conversation: ConversationId) -> list[Recorded]:
     """What was said in a conversation, over all its runs."""
-    found = rows(db, _TRANSCRIPT, (tenant, conversation))
-    return [_recorded(row) for row in found]
+    found: list[Recorded] = []
+    for page in rows(db, _TRANSCRIPT, (tenant, conversation)):
+        found += _recorded(page, 0, only=_SAID)
+    return found
 
 
 def conversation(db: apsw.Connection, tenant: str, id: ConversationId) -> Conversation | None:
@@ -213,11 +216,31 @@ def _most(limit: int | None) -> int:
     return -1 if limit is None else limit
 
 
-def _recorded(row: Row) -> Recorded:
-    run, sequence, at_ms, kind, text = row
-    if text is None:
-        raise LedgerError(f"event {sequence} of run {run} has lost its payload", code="ledger.unreadable", retryable=False)
-    return Recorded(RunId(run), sequence, at_ms, decode_event(kind, text))
+def _recorded(page: Row, after: int, *, only: frozenset[str] | None = None) -> Iterator[Recorded]:
+    """The events of a row of `_PAGES` that come after that one, of these kinds or of all."""
+    run, last, kinds, times, text = page
+    named, lines = kinds.split(" "), () if text is None else text.split("\n")
+    first = last - len(named) + 1
+    if len(lines) != len(named):
+        raise LedgerError(f"event {first} of run {run} has lost its payload", code="ledger.unreadable", retryable=False)
+    for sequence, (kind, at_ms, line) in enumerate(zip(named, times.split(" "), lines, strict=True), first):
+        if sequence > after and (only is None or kind in only):
+            event = decode_event(kind, line) if only is None else _remembered(kind, line)
+            yield Recorded(RunId(run), sequence, int(at_ms), event)
+
+
+_SAID = frozenset({"message.appended", "model.replied", "results.appended"})
+_SHORT = 2_000
+
+
+def _remembered(kind: str, text: str) -> Event:
+    """An event of a transcript: each message of a conversation reads all before it again, so the short are remembered."""
+    return _short(kind, text) if len(text) <= _SHORT else decode_event(kind, text)
+
+
+@lru_cache(maxsize=4096)
+def _short(kind: str, text: str) -> Event:
+    return decode_event(kind, text)
 
 
 _NUMBERED = f"SELECT r.number, {', '.join(f'r.{name}' for name in RUN_COLUMNS)} FROM"
@@ -233,6 +256,5 @@ _QUEUED = f"""{_NUMBERED} remit_run r WHERE r.status = 'queued'
         SELECT 1 FROM remit_run e
         WHERE e.tenant = r.tenant AND e.conversation = r.conversation AND e.status = 'queued' AND e.number < r.number
     )"""
-_TRANSCRIPT = f"""{_EVENTS} JOIN remit_run r ON r.id = e.run
-    WHERE r.tenant = ? AND r.conversation = ? AND e.kind IN ('message.appended', 'model.replied', 'results.appended')
-    ORDER BY r.number, e.sequence"""
+_TRANSCRIPT = f"""{_PAGES} JOIN remit_run r ON r.id = e.run
+    WHERE r.tenant = ? AND r.conversation = ? ORDER BY r.number, e.last"""

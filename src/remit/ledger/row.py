@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from functools import cache
+from operator import attrgetter
 
 import apsw
 
@@ -32,11 +33,12 @@ __all__ = [
     "approval_of",
     "conversation_of",
     "delivered_of",
-    "texts",
     "insert",
     "notice_of",
     "operation_of",
     "run_of",
+    "texts",
+    "texts_of",
 ]
 
 
@@ -54,10 +56,19 @@ NOTICE = "SELECT id, conversation, run, call, tool, operation, outcome FROM remi
 
 
 def insert(db: apsw.Connection, table: str, noun: Operation | Approval | RunRow, **other: object) -> None:
-    """A new row with all fields of the noun, and `other` in place of some or beside them."""
-    values: dict[str, Any] = {name: _plain(getattr(noun, name)) for name in _names(type(noun))} | other
-    marks = ", ".join("?" * len(values))
-    execute(db, f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))
+    """A new row with all fields of the noun, and `other` in place of some."""
+    sql, names, values_of = _insertion(table, type(noun))
+    values: list[object] = [json.dumps(one) if type(one) is tuple else one for one in values_of(noun)]
+    for name, value in other.items():
+        values[names.index(name)] = value
+    execute(db, sql, tuple(values))
+
+
+@cache
+def _insertion(table: str, kind: type) -> tuple[str, tuple[str, ...], attrgetter[tuple[object, ...]]]:
+    names = _names(kind)
+    sql = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+    return sql, names, attrgetter(*names)
 
 
 def run_of(row: Row) -> RunRow:
@@ -71,7 +82,7 @@ def operation_of(row: Row) -> Operation:
     """The operation in a row of `OPERATION`."""
     values = dict(zip(_OPERATION, row, strict=True))
     values["atomic"] = bool(values["atomic"])
-    values["evidence"] = tuple(json.loads(values["evidence"]))
+    values["evidence"] = texts_of(values["evidence"])
     return Operation(**values)
 
 
@@ -79,7 +90,7 @@ def approval_of(row: Row) -> Approval:
     """The approval in a row of `APPROVAL`."""
     values = dict(zip(_APPROVAL, row, strict=True))
     values["two_person"] = bool(values["two_person"])
-    values["reasons"] = tuple(json.loads(values["reasons"]))
+    values["reasons"] = texts_of(values["reasons"])
     return Approval(**values)
 
 
@@ -111,5 +122,6 @@ def texts(values: tuple[str, ...]) -> str:
     return json.dumps(values)
 
 
-def _plain(value: object) -> object:
-    return json.dumps(value) if isinstance(value, tuple) else value
+def texts_of(text: str) -> tuple[str, ...]:
+    """The list of texts again."""
+    return () if text == "[]" else tuple(json.loads(text))

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import apsw
 
-__all__ = ["Row", "execute", "execute_all", "foreign_writes", "one", "pragma", "rows"]
+__all__ = ["Row", "execute", "foreign_writes", "one", "pragma", "rows"]
 
 Row: TypeAlias = tuple[Any, ...]
 
 
 def execute(db: apsw.Connection, sql: str, values: Row = ()) -> None:
-    """Run it to its end."""
-    db.execute(sql, values).fetchall()  # pyright: ignore[reportUnknownMemberType]
-
-
-def execute_all(db: apsw.Connection, sql: str, values: Sequence[Row]) -> None:
-    """Run it once for each, prepared once."""
-    db.executemany(sql, values).fetchall()  # pyright: ignore[reportUnknownMemberType]
+    """Run what gives no rows, to its end."""
+    db.execute(sql, values)  # pyright: ignore[reportUnknownMemberType]
 
 
 def rows(db: apsw.Connection, sql: str, values: Row = ()) -> Iterator[Row]:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -22,15 +22,18 @@ import apsw
 from remit import ambient
 from remit.errors import LedgerError, RemitError
 from remit.ledger import lock, post
+from remit.ledger.delta import Deltas
 from remit.ledger.facade import StoreLedger
 from remit.ledger.schema import connect, migrate, translate
 from remit.ledger.sql import execute, foreign_writes, one, rows
+from remit.ledger.tail import DeltaFolder, delta_folder
 from remit.ledger.transaction import Transaction, Work
 from remit.ledger.verify import verify
 from remit.ledger.watch import Poller, Watch
 from remit.ledger.writer import Writer
 from remit.types.delivery import LateReport
 from remit.types.ident import OwnerId, RunId
+from remit.types.stream import Delta
 
 __all__ = ["SqliteLedger"]
 
@@ -56,6 +59,8 @@ class _Opened:
             self.leave()
             raise
         self.watch = Watch()
+        self.deltas = Deltas()
+        self.folder = DeltaFolder(delta_folder(path), self.owner, self.alive)
         self.seen = foreign_writes(self.reader)
         self.poller: Poller | None = None
         self.writer = Writer(partial(connect, path), owner=self.owner, alive=self.alive, told=self.watch.tell)
@@ -64,14 +69,20 @@ class _Opened:
         return lock.file_alive(self.locks, owner)
 
     def look(self) -> None:
-        """See whether another connection wrote, and tell who waits."""
+        """See whether another connection wrote, or a run that is followed here has more to hear; tell who waits."""
+        told: list[RunId] | None = [] if self.folder.grown() else None
         with self.reading:
             version = foreign_writes(self.reader)
-            if version == self.seen:
-                return
-            self.seen = version
-            told = [RunId(run) for (run,) in rows(self.reader, "SELECT DISTINCT run FROM remit_inbox")]
-        self.watch.tell(told)
+            if version != self.seen:
+                self.seen = version
+                told = [RunId(run) for (run,) in rows(self.reader, "SELECT DISTINCT run FROM remit_inbox")]
+        if told is not None:
+            self.watch.tell(told)
+
+    def poll(self) -> None:
+        """A round of the thread that looks while somebody waits."""
+        self.folder.forget_idle()
+        self.look()
 
     def close(self) -> None:
         """Write what is queued, end the threads, let go. Blocks."""
@@ -79,7 +90,14 @@ class _Opened:
         self.watch.close()
         if self.poller is not None:
             self.poller.close()
+        self.folder.close()
         self.leave()
+
+    def abandon(self) -> None:
+        """As a crash would leave it."""
+        self.folder.drop()
+        if self.lock is not None:
+            self.lock.drop()
 
     def leave(self) -> None:
         self.reader.close()
@@ -149,9 +167,7 @@ class SqliteLedger(StoreLedger):
 
     def abandon(self) -> None:
         """Let go of the lock as a crash would, without any clean-up: for tests."""
-        held = self._now().lock
-        if held is not None:
-            held.drop()
+        self._now().abandon()
 
     def post_late(self, run: RunId, report: LateReport) -> None:
         """`post`, from any thread and without waiting; never raises. What cannot be written is logged."""
@@ -164,6 +180,26 @@ class SqliteLedger(StoreLedger):
             self._post_closed(run, report)
         except (RemitError, apsw.Error, OSError, ValueError, TypeError) as error:
             _log.error("%s could not be written: %s", what, error)
+
+    def publish(self, deltas: Sequence[Delta]) -> None:
+        """Let followers hear these deltas: here at once, in other processes a moment later; never raises."""
+        opened = self._opened
+        if opened is not None and opened.pid == os.getpid() and (added := opened.deltas.add(deltas, opened.owner)):
+            opened.folder.write(added)
+            opened.watch.tell(())
+
+    async def deltas(self, run: RunId, *, after: int, index: int = 0) -> list[Delta]:
+        """The published deltas of the attempt that answers event `after`, from `index` on."""
+        opened = self._now()
+        ours = opened.deltas.of(run, after, index)
+        return opened.folder.read(run, after, index) if ours is None else ours
+
+    def hush(self, run: RunId) -> None:
+        """Forget the run's deltas. Never raises."""
+        opened = self._opened
+        if opened is not None and opened.pid == os.getpid():
+            opened.deltas.drop(run, opened.owner, opened.alive)
+            opened.folder.remove(run)
 
     async def verify(self, run: RunId | None = None) -> list[str]:
         """See `remit.ledger.verify`; in a thread, on a connection of its own."""
@@ -227,5 +263,5 @@ class SqliteLedger(StoreLedger):
     def _watch(self) -> Watch:
         opened = self._now()
         if opened.poller is None:
-            opened.poller = Poller(opened.watch, opened.look)
+            opened.poller = Poller(opened.watch, opened.poll)
         return opened.watch

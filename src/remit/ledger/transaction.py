@@ -24,12 +24,19 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Transaction:
-    """An open write transaction, on behalf of one owner. `posted` collects the runs whose inbox grew."""
+    """An open write transaction, on behalf of one owner.
+
+    Args:
+        posted: collects the runs whose inbox grew.
+        mark: run, place and hash of a page that was appended; as no two have one hash, where it is found, the
+            transaction is in the store.
+    """
 
     db: apsw.Connection
     owner: OwnerId
     alive: Callable[[OwnerId], bool]
     posted: set[RunId] = field(default_factory=set[RunId])
+    mark: tuple[RunId, int, bytes] | None = None
 
 
 Work = Callable[[Transaction], T]
@@ -44,32 +51,37 @@ class Answer:
 
 
 def run_together(tx: Transaction, works: Sequence[Work[object]]) -> list[Answer]:
-    """Do each in a savepoint of its own, inside the transaction that is open.
+    """Do each, inside the transaction that is open; where every answer is an error, the caller rolls it back.
 
     Raises:
         apsw.Error: the transaction as a whole is gone.
     """
+    if len(works) == 1:  # the transaction itself is its savepoint
+        return [_answer(tx, works[0])]
     return [_isolated(tx, work) for work in works]
 
 
 def _isolated(tx: Transaction, work: Work[object]) -> Answer:
+    mark = tx.mark
     execute(tx.db, "SAVEPOINT work")
+    answer = _answer(tx, work)
+    if answer.error is None:
+        execute(tx.db, "RELEASE work")
+    else:
+        tx.mark = mark
+        execute(tx.db, "ROLLBACK TO work; RELEASE work")
+    return answer
+
+
+def _answer(tx: Transaction, work: Work[object]) -> Answer:
     try:
-        value = work(tx)
+        return Answer(work(tx))
     except (RemitError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        _undo(tx)
         return Answer(error=_readable(error))
     except apsw.Error as error:
         if not tx.db.in_transaction:
             raise
-        _undo(tx)
         return Answer(error=translate(error))
-    execute(tx.db, "RELEASE work")
-    return Answer(value)
-
-
-def _undo(tx: Transaction) -> None:
-    execute(tx.db, "ROLLBACK TO work; RELEASE work")
 
 
 def _readable(error: Exception) -> Exception:

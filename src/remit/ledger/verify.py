@@ -9,9 +9,9 @@ file. Inboxes, notices and amounts spent are not covered by the chain.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from typing import TypeVar
 
 import apsw
@@ -23,8 +23,8 @@ from remit.ledger.row import APPROVAL, INBOX, OPERATION, RUN, approval_of, deliv
 from remit.ledger.sql import Row, rows
 from remit.types.codec import decode_event
 from remit.types.delivery import Decision
-from remit.types.event import Event, RunEnded, RunStarted
-from remit.types.ident import RunId
+from remit.types.event import Event, OperationMoved, RunEnded, RunStarted
+from remit.types.ident import OperationId, RunId
 from remit.types.run import RunRow
 
 __all__ = ["verify"]
@@ -32,13 +32,13 @@ __all__ = ["verify"]
 T = TypeVar("T")
 
 _LINKS = (
-    "SELECT e.id, e.sequence, e.kind, e.at_ms, e.commitment, e.hash, p.salt, p.text"
-    " FROM remit_event e LEFT JOIN remit_payload p ON p.event = e.id WHERE e.run = ? ORDER BY e.sequence"
+    "SELECT e.number, e.last, e.kinds, e.times, e.commitment, e.hash, p.salt, p.text"
+    " FROM remit_page e LEFT JOIN remit_payload p ON p.page = e.number WHERE e.run = ? ORDER BY e.last"
 )
-_ORPHANS = "SELECT DISTINCT run FROM remit_event WHERE run NOT IN (SELECT id FROM remit_run) ORDER BY run"
+_ORPHANS = "SELECT DISTINCT run FROM remit_page WHERE run NOT IN (SELECT id FROM remit_run) ORDER BY run"
 _ELSEWHERE = (
-    "SELECT e.id, e.kind, p.text FROM remit_event e JOIN remit_payload p ON p.event = e.id"
-    " WHERE e.run <> ? AND e.kind = 'operation.moved' ORDER BY e.id"
+    "SELECT e.number, e.kinds, p.text FROM remit_page e JOIN remit_payload p ON p.page = e.number"
+    " WHERE e.run <> ? AND e.kinds LIKE '%operation.moved%' AND instr(p.text, ?) ORDER BY e.number"
 )
 
 
@@ -63,18 +63,18 @@ def _run(db: apsw.Connection, row: RunRow, account: Account) -> list[str]:
     sequence, head, before_ms = 0, first_link(row.id), 0
     started: RunStarted | None = None
     ended = False
-    for number, place, kind, at_ms, commitment, stored, salt, text in rows(db, _LINKS, (row.id,)):
-        where = f"run {row.id}, event {place}"
-        if place != sequence + 1:
+    for number, last, kinds, times, commitment, stored, salt, text in rows(db, _LINKS, (row.id,)):
+        first = last - kinds.count(" ")
+        where = f"run {row.id}, {f'event {last}' if first == last else f'events {first} to {last}'}"
+        if first != sequence + 1:
             faults.append(f"run {row.id}: event {sequence + 1} is missing")
-        if stored != link(head, run=row.id, sequence=place, kind=kind, at_ms=at_ms, commitment=commitment):
+        if stored != link(head, run=row.id, last=last, kinds=kinds, times=times, commitment=commitment):
             faults.append(f"{where}: does not follow from the event before it (altered, removed or reordered)")
-        if at_ms < before_ms:
-            faults.append(f"{where}: happened before the event before it")
-        sequence, head, before_ms = place, stored, at_ms
-        event = _payload(where, (kind, commitment, salt, text), faults)
-        if event is not None:
-            account.add(number, event)
+        sequence, head, before_ms = last, stored, _later(where, times, before_ms, faults)
+        if text is None or commitment_of(salt, text) != commitment:
+            faults.append(f"{where}: the payload {'is missing' if text is None else 'was altered'}")
+        for place, event in _events(f"run {row.id}, event", (first, kinds, text or ""), faults):
+            account.add((number, place), event)
             started = event if isinstance(event, RunStarted) else started
             ended = ended or isinstance(event, RunEnded)
     if (row.sequence, row.head) != (sequence, head.hex() if sequence else ""):
@@ -82,18 +82,24 @@ def _run(db: apsw.Connection, row: RunRow, account: Account) -> list[str]:
     return [*faults, *_standing(row, started, ended)]
 
 
-def _payload(where: str, link: Row, faults: list[str]) -> Event | None:
-    kind, commitment, salt, text = link
-    if text is None:
-        faults.append(f"{where}: the payload is missing")
-        return None
-    if commitment_of(salt, text) != commitment:
-        faults.append(f"{where}: the payload was altered")
-    try:
-        return decode_event(kind, text)
-    except LedgerError:
-        faults.append(f"{where}: the payload is no {kind}")
-        return None
+def _later(where: str, times: str, before_ms: int, faults: list[str]) -> int:
+    """When the last of these happened; each must not be earlier than the one before."""
+    moments = [before_ms, *(int(at_ms) if at_ms.isdecimal() else -1 for at_ms in times.split(" "))]
+    if moments != sorted(moments):
+        faults.append(f"{where}: happened before the event before it")
+    return moments[-1]
+
+
+def _events(where: str, page: tuple[int, str, str], faults: list[str]) -> Iterator[tuple[int, Event]]:
+    """The events of a page that can be read."""
+    first, kinds, text = page
+    for place, (kind, line) in enumerate(zip_longest(kinds.split(" "), text.split("\n") if text else ())):
+        if kind is None or line is None:
+            continue  # the payload is missing, or was altered
+        try:
+            yield place, decode_event(kind, line)
+        except LedgerError:
+            faults.append(f"{where} {first + place}: the payload is no {kind}")
 
 
 def _standing(row: RunRow, started: RunStarted | None, ended: bool) -> Iterable[str]:
@@ -110,8 +116,8 @@ def _standing(row: RunRow, started: RunStarted | None, ended: bool) -> Iterable[
 def _strays(db: apsw.Connection) -> Iterable[str]:
     for (run,) in rows(db, _ORPHANS):
         yield f"run {run}: has events and no row"
-    for (event,) in rows(db, "SELECT event FROM remit_payload WHERE event NOT IN (SELECT id FROM remit_event)"):
-        yield f"payload {event}: its event is missing"
+    for (page,) in rows(db, "SELECT page FROM remit_payload WHERE page NOT IN (SELECT number FROM remit_page)"):
+        yield f"payload {page}: its events are missing"
     for digest, data in rows(db, "SELECT digest, data FROM remit_blob"):
         if hashlib.sha256(data).hexdigest() != digest:
             yield f"bytes {digest}: were altered"
@@ -121,10 +127,10 @@ def _rows(db: apsw.Connection, run: RunId | None, account: Account) -> list[str]
     faults: list[str] = []
     operations = _readable(_of(db, OPERATION, "run", run), operation_of, "operation", faults)
     approvals = _readable(_of(db, APPROVAL, "run", run), approval_of, "approval", faults)
-    told = [one.delivery for one in _readable(rows(db, f"{INBOX} ORDER BY id"), delivered_of, "delivery", faults)]
+    told = [one.delivery for one in _readable(_inbox(db, run), delivered_of, "delivery", faults)]
     waiting = {one.approval: one for one in told if isinstance(one, Decision)}  # decided, and not journaled yet
-    if run is not None and any(faults_of_operation(row, account) for row in operations):
-        _look_elsewhere(db, run, account)  # another run may have sent it again
+    if run is not None:
+        _look_elsewhere(db, run, account, [row.id for row in operations if faults_of_operation(row, account)])
     for operation in operations:
         faults += faults_of_operation(operation, account)
     for approval in approvals:
@@ -153,7 +159,14 @@ def _of(db: apsw.Connection, sql: str, column: str, run: RunId | None) -> Iterab
     return rows(db, f"{sql} WHERE {column} = ? ORDER BY number", (run,))
 
 
-def _look_elsewhere(db: apsw.Connection, run: RunId, account: Account) -> None:
-    for number, kind, text in rows(db, _ELSEWHERE, (run,)):
-        with contextlib.suppress(LedgerError):  # that run's own audit names it
-            account.add(number, decode_event(kind, text), only_known=True)
+def _inbox(db: apsw.Connection, run: RunId | None) -> Iterable[Row]:
+    return rows(db, f"{INBOX} ORDER BY id") if run is None else rows(db, f"{INBOX} WHERE run = ? ORDER BY id", (run,))
+
+
+def _look_elsewhere(db: apsw.Connection, run: RunId, account: Account, operations: Iterable[OperationId]) -> None:
+    """Another run may have sent an operation again: what the journal of any says of these."""
+    for operation in operations:
+        for number, kinds, text in rows(db, _ELSEWHERE, (run, operation)):
+            for place, event in _events("", (0, kinds, text), []):  # what is wrong there, that run's own audit names
+                if isinstance(event, OperationMoved) and event.operation == operation:
+                    account.add((number, place), event)

@@ -54,6 +54,8 @@ class Watch:
         """Something was committed, and the inboxes of these runs grew."""
         with self._changed:
             self.count += 1
+            if not self._waiting:
+                return
             topics: list[Topic] = [None, *posted]
             waiters = [waiter for topic in topics for waiter in self._waiting.get(topic, ())]
         for waiter in waiters:

@@ -44,7 +44,7 @@ class Writer:
 
     Args:
         connect: opens the store, also again after a failure.
-        owner: has a row in `remit_owner`, where each batch leaves its number.
+        owner: has a row in `remit_owner`, where a batch without events leaves its number.
         told: called after each commit with the runs whose inbox grew, in the writer's thread.
     """
 
@@ -131,31 +131,39 @@ class Writer:
             if all(answer.error for answer in answers):
                 execute(db, "ROLLBACK")
                 return answers
-            self._batch += 1
-            execute(db, "UPDATE remit_owner SET batch = ? WHERE id = ?", (self._batch, self._owner))
+            self._mark(tx)
             execute(db, "COMMIT")
         except (apsw.Error, OSError, LedgerError) as error:
-            answers = self._after_failure(error, answers, len(works))
+            answers = self._after_failure(error, answers, len(works), tx)
         else:
             self.commits += 1
         if tx is not None:
             self._told(tx.posted)
         return answers
 
-    def _after_failure(self, error: Exception, answers: list[Answer] | None, size: int) -> list[Answer]:
+    def _mark(self, tx: Transaction) -> None:
+        """Leave something in the transaction by which it is known again: a page of it, else this batch's number."""
+        if tx.mark is None:
+            self._batch += 1
+            execute(tx.db, "UPDATE remit_owner SET batch = ? WHERE id = ?", (self._batch, self._owner))
+
+    def _after_failure(self, error: Exception, answers: list[Answer] | None, size: int, tx: Transaction | None) -> list[Answer]:
         """Open the store anew and reread: what each is told is what the store says."""
         _log.error("a commit failed: %s", type(error).__name__)
         self._drop()
-        if answers is not None and self._landed():
+        if answers is not None and tx is not None and self._landed(tx):
             return answers
         return [answer if answer.error else Answer(error=translate(error)) for answer in answers or [Answer()] * size]
 
-    def _landed(self) -> bool:
-        """Whether the last batch is in the store after all, and safely on the disk."""
+    def _landed(self, tx: Transaction) -> bool:
+        """Whether the transaction is in the store after all, and safely on the disk."""
         try:
             db = self._open()
-            row = one(db, "SELECT batch FROM remit_owner WHERE id = ?", self._owner)
-            if row is None or row[0] != self._batch:
+            if tx.mark is None:
+                found = one(db, "SELECT 1 FROM remit_owner WHERE id = ? AND batch = ?", self._owner, self._batch)
+            else:
+                found = one(db, "SELECT 1 FROM remit_page WHERE run = ? AND last = ? AND hash = ?", *tx.mark)
+            if found is None:
                 return False
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
         except (apsw.Error, OSError, LedgerError):

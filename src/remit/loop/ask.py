@@ -1,7 +1,7 @@
-"""Asking the model: reserve, record, send, read.
+"""Asking a model: reserve, record, send, read.
 
-Knows the model's wire and the journal. Invariant: nothing is sent before its `ModelRequested`, with
-everything that precedes it, is durable; a reply that cannot be read is a failed attempt.
+Knows the wire of the one that is asked, and the journal. Invariant: nothing is sent before its `ModelRequested`, with
+everything that precedes it, is durable; a reply that cannot be read, or is not whole, is a failed attempt.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from remit import ambient
 from remit.budget import price, price_bound
 from remit.errors import BudgetExceeded, InputError, ModelError, ProtocolError
 from remit.foreign import contained, origin
+from remit.loop import hosted
 from remit.loop.command import Ask, Backoff
 from remit.loop.live import Live
 from remit.loop.notice import notices
@@ -22,9 +23,9 @@ from remit.loop.state import RunState
 from remit.loop.transcript import bulk_of, size_of
 from remit.types.event import MessageAppended, ModelRequested, Replied, RequestFailed
 from remit.types.label import TRUSTED, Label
-from remit.types.model import Reading, Reply
+from remit.types.model import Model, Reading, Reply
 
-__all__ = ["Reserved", "ask", "requested", "reserve"]
+__all__ = ["ask", "requested", "stop_reason"]
 
 _FOUND_BY_PROVIDER = Label(trusted=False, sources=frozenset({"tools that the provider runs"}))
 
@@ -33,9 +34,12 @@ _BOUND_BYTES_PER_TOKEN = 2
 _LIKELY_BYTES_PER_TOKEN = 4
 """For what surely does not fit: a request that might is sent, and the provider counts it."""
 
+_DECLINED = frozenset({400, 401, 403, 404, 413, 429})
+"""HTTP statuses with which a provider says that it did nothing with a request."""
+
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class _Reserved:
     """Upper bounds of what a request may take, and how many tokens it likely sends (`likely_tokens`)."""
 
     tokens: int
@@ -43,8 +47,19 @@ class Reserved:
     likely_tokens: int
 
 
-def reserve(live: Live, state: RunState, fresh: int) -> Reserved:
-    """What the next request may take at most.
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How an attempt ended. `declined`: it is known that the provider did nothing with it."""
+
+    event: Replied | RequestFailed
+    declined: bool = False
+
+
+# before it is sent
+
+
+def requested(live: Live, state: RunState, command: Ask | Backoff, *, fresh: int) -> ModelRequested | str:
+    """The event of the next request, or the reason with which the run stops instead.
 
     Args:
         fresh: bulk that it adds to what is said already.
@@ -52,6 +67,26 @@ def reserve(live: Live, state: RunState, fresh: int) -> Reserved:
     Raises:
         InputError: there is a usd budget, and the model's price is unknown.
     """
+    model = live.roster.model(command.model)
+    reserved = _reserve(live, state, model, fresh)
+    reason = live.limits.may_request(state, ambient.now_ms(), tokens=reserved.tokens, usd_micros=reserved.usd_micros)
+    if reason is not None:
+        return reason
+    window = live.roster.context_tokens(model)
+    if window is not None and reserved.likely_tokens >= window:
+        return "context.full"
+    return ModelRequested(
+        turn=command.turn,
+        attempt=command.attempt,
+        model=model.identity,
+        reserved_tokens=reserved.tokens,
+        reserved_usd_micros=reserved.usd_micros,
+        label=state.label,
+        operation=hosted.named(live),
+    )
+
+
+def _reserve(live: Live, state: RunState, model: Model, fresh: int) -> _Reserved:
     uncounted = state.new_bytes + fresh
     if not state.known_tokens:
         uncounted = size_of(live.started.head) + sum(map(bulk_of, live.said)) + fresh
@@ -59,30 +94,12 @@ def reserve(live: Live, state: RunState, fresh: int) -> Reserved:
     output = live.started.max_tokens
     usd_micros = 0
     if live.limits.needs_price:
-        bound = price_bound(live.spec.model.identity, input_tokens, output)
+        bound = price_bound(model.identity, input_tokens, output)
         if bound is None:
             message = "the usd budget needs the model's price, which is unknown; give a tokens budget instead"
-            raise InputError(message, code="budget.price_unknown", model=live.spec.model.identity)
+            raise InputError(message, code="budget.price_unknown", model=model.identity)
         usd_micros = bound
-    return Reserved(input_tokens + output, usd_micros, state.known_tokens + uncounted // _LIKELY_BYTES_PER_TOKEN)
-
-
-def requested(live: Live, state: RunState, reserved: Reserved, command: Ask | Backoff) -> ModelRequested | str:
-    """The event of the next request, or the reason with which the run stops instead."""
-    reason = live.limits.may_request(state, ambient.now_ms(), tokens=reserved.tokens, usd_micros=reserved.usd_micros)
-    if reason is not None:
-        return reason
-    window = live.spec.context_tokens
-    if window is not None and reserved.likely_tokens >= window:
-        return "context.full"
-    return ModelRequested(
-        turn=command.turn,
-        attempt=command.attempt,
-        model=command.model,
-        reserved_tokens=reserved.tokens,
-        reserved_usd_micros=reserved.usd_micros,
-        label=state.label,
-    )
+    return _Reserved(input_tokens + output, usd_micros, state.known_tokens + uncounted // _LIKELY_BYTES_PER_TOKEN)
 
 
 async def ask(live: Live, command: Ask | Backoff) -> None:
@@ -102,9 +119,12 @@ def _pause_s(command: Backoff) -> float:
 
 
 def _is_asked(live: Live, command: Ask | Backoff) -> bool:
+    return live.state.phase is Phase.ASK_MODEL and _is_open(live, command)
+
+
+def _is_open(live: Live, command: Ask | Backoff) -> bool:
     state = live.state
-    asked = (state.turn, state.attempt) == (command.turn, command.attempt)
-    return asked and state.requested and state.phase is Phase.ASK_MODEL
+    return state.requested and (state.turn, state.attempt) == (command.turn, command.attempt)
 
 
 async def _request(live: Live, command: Ask | Backoff) -> bool:
@@ -116,9 +136,10 @@ async def _request(live: Live, command: Ask | Backoff) -> bool:
     if isinstance(event, str):
         live.stop(event)
         return False
-    changes = (*taken, *live.limits.request(state, event, ambient.now_ms()))
+    moves, opened = hosted.begun(live, event)
+    changes = (*taken, *opened, *live.limits.request(state, event, ambient.now_ms()))
     try:
-        await live.journal.commit(*messages, event, changes=changes)
+        await live.journal.commit(*messages, event, *moves, changes=changes)
     except BudgetExceeded as error:
         live.stop(stop_reason(error))
         return False
@@ -126,14 +147,15 @@ async def _request(live: Live, command: Ask | Backoff) -> bool:
 
 
 def _fitting(live: Live, state: RunState, messages: Sequence[MessageAppended], command: Ask | Backoff) -> ModelRequested | str:
-    for message in messages:
-        state = replace(state, label=state.label.join(message.label))
-    fresh = sum(bulk_of(message.wording) for message in messages)
+    if messages:
+        label = state.label
+        for message in messages:
+            label = label.join(message.label)
+        state = replace(state, label=label)
     try:
-        reserved = reserve(live, state, fresh)
+        return requested(live, state, command, fresh=sum(bulk_of(message.wording) for message in messages))
     except InputError as error:
         return error.code
-    return requested(live, state, reserved, command)
 
 
 def stop_reason(error: BudgetExceeded) -> str:
@@ -142,40 +164,59 @@ def stop_reason(error: BudgetExceeded) -> str:
     return f"budget.{'usd' if name == 'usd_micros' else 'seconds' if name == 'active_ms' else name}"
 
 
+# sending, and what comes of it
+
+
 async def _send(live: Live, command: Ask | Backoff) -> None:
-    started_s = ambient.monotonic_s()
-    event = await _reply(live, command)
-    if not _is_asked(live, command):
+    end = await _reply(live, command, live.roster.model(live.state.model))
+    if not isinstance(end.event, Replied):
+        live.speech.retract()
+    if live.state.operation is None:
+        if _is_asked(live, command):
+            live.journal.note(end.event, changes=live.limits.settle(live.state, end.event))
         return
-    if isinstance(event, Replied):
-        event = replace(event, latency_ms=round((ambient.monotonic_s() - started_s) * 1000))
-    live.journal.note(event, changes=live.limits.settle(live.state, event, ambient.now_ms()))
+    event, (moves, changes) = await hosted.ended(live, end.event, declined=end.declined)
+    if _is_open(live, command):
+        changes = (*changes, *live.limits.settle(live.state, event))
+        live.journal.note(*moves, event, changes=changes)
 
 
-async def _reply(live: Live, command: Ask | Backoff) -> Replied | RequestFailed:
-    wire = live.spec.model.wire
+async def _reply(live: Live, command: Ask | Backoff, model: Model) -> _End:
+    wire, roster, started_s = model.wire, live.roster, ambient.monotonic_s()
     ambient.reach("model.requested")
     try:
-        body = wire.body(live.started.head, live.said)
+        streamed = live.spec.streams is not None and live.spec.streams()
+        body = wire.body(roster.head(model), live.said, stream=streamed)
         with contained(awaiting=True):
-            raw = await live.spec.model.ask(body)
+            if streamed:
+                raw = await model.ask(body, wire.gather(roster.names), live.speech.heard)
+            else:
+                raw = await model.ask(body)
         reading = Reading(
             max_tokens=live.started.max_tokens,
-            names={tool.wire_name: tool.name for tool in live.started.tools},
-            used_ids=live.used_ids | live.state.wire_ids,
+            names=roster.names,
+            used_ids=live.used_ids,
             mint=lambda position: _minted(live, command.turn, position),
         )
         reply = wire.read(raw, reading)
     except ModelError as error:
         after = error.details.get("retry_after_s")
         after_s = float(after) if isinstance(after, (int, float)) else None
-        return _failed(command, error.code, error.message, retryable=error.retryable, retry_after_s=after_s)
+        event = _failed(command, error.code, error.message, retryable=error.retryable, retry_after_s=after_s)
+        return _End(event, _is_declined(error))
     except ProtocolError as error:
-        return _failed(command, error.code, error.message, retryable=True)
+        return _End(_failed(command, error.code, error.message, retryable=True))
     except Exception as error:
-        return _failed(command, "model.error", f"the model raised {type(origin(error)).__name__}", retryable=False)
+        message = f"the model raised {type(origin(error)).__name__}"
+        return _End(_failed(command, "model.error", message, retryable=False))
     ambient.reach("model.replied")
-    return _replied(live, command, reply)
+    return _End(_replied(command, reply, model, round((ambient.monotonic_s() - started_s) * 1000)))
+
+
+def _is_declined(error: ModelError) -> bool:
+    """Whether it is known that nothing was sent, or that the provider did nothing with it."""
+    details = error.details
+    return details.get("sent") is False or details.get("phase") == "connect" or details.get("status") in _DECLINED
 
 
 def _minted(live: Live, turn: int, position: int) -> str:
@@ -196,8 +237,7 @@ def _failed(
     )
 
 
-def _replied(live: Live, command: Ask | Backoff, reply: Reply) -> Replied:
-    cost = price(live.spec.model.identity, reply.usage)
+def _replied(command: Ask | Backoff, reply: Reply, model: Model, latency_ms: int) -> Replied:
     return Replied(
         turn=command.turn,
         attempt=command.attempt,
@@ -206,10 +246,12 @@ def _replied(live: Live, command: Ask | Backoff, reply: Reply) -> Replied:
         calls=reply.calls,
         stop=reply.stop,
         raw_stop=reply.raw_stop,
-        usage=replace(reply.usage, cost_usd_micros=cost),
+        usage=replace(reply.usage, cost_usd_micros=price(model.identity, reply.usage)),
         model=reply.model,
         response_id=reply.response_id,
         refusal=reply.refusal,
+        unresolved=reply.unresolved,
         mends=reply.mends,
+        latency_ms=latency_ms,
         label=_FOUND_BY_PROVIDER if reply.hosted else TRUSTED,
     )

@@ -7,13 +7,11 @@ were asked for, and what starts has a plan from this process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from typing import assert_never
 
 from remit.errors import NotFound
 from remit.gate import Plan, Proposal
 from remit.loop.command import Cancel, Consider, HoldBack, Reconsider, Recover, Start
-from remit.loop.crew import Crew
 from remit.loop.live import Live
 from remit.loop.state import CallState
 from remit.types.ident import ApprovalId, CallId
@@ -24,45 +22,36 @@ CallCommand = Consider | Reconsider | Start | Recover | HoldBack | Cancel
 
 
 class Calls:
-    """What is under way for the calls of one run."""
+    """What the gate has found of the calls of one run."""
 
-    def __init__(self, live: Live, crew: Crew) -> None:
+    def __init__(self, live: Live) -> None:
         self._live = live
-        self._crew = crew
-        self._plans: dict[CallId, asyncio.Task[Plan | None]] = {}
+        self._plans: dict[CallId, Plan] = {}
         self._in_order = asyncio.Lock()
 
-    def do(self, command: CallCommand) -> None:
-        """Begin what the command asks for; a call that has ended meanwhile needs nothing."""
-        live = self._live
+    async def do(self, command: CallCommand) -> None:
+        """Do what the command asks for; a call that has ended meanwhile needs nothing."""
+        live, gate, scene = self._live, self._live.gate, self._live.scene
         call = live.state.call(command.call)
         if call is None or call.status == "ended":
             return
-        proposal, gate, scene = _proposal(call), live.gate, live.scene
         match command:
             case Consider():
-                self._consider(call.id, lambda: gate.consider(proposal, scene))
+                async with self._in_order:
+                    self._keep(call.id, await gate.consider(_proposal(call), scene))
             case Reconsider(approval=approval):
-                self._consider(call.id, lambda: self._reconsider(proposal, approval))
+                async with self._in_order:
+                    self._keep(call.id, await self._reconsider(_proposal(call), approval))
             case Start():
-                self._crew.spawn(self._execute(call.id))
+                await gate.execute(self._plan(call.id), scene)
             case Recover(operation=operation):
-                self._crew.spawn(gate.recover(proposal, operation, scene))
+                await gate.recover(_proposal(call), operation, scene)
             case HoldBack(code=code):
-                self._crew.spawn(gate.hold_back(proposal, code, scene))
+                await gate.hold_back(_proposal(call), code, scene)
             case Cancel():
-                self._crew.spawn(gate.cancel(proposal, scene))
+                await gate.cancel(_proposal(call), scene)
             case _:
                 assert_never(command)
-
-    def _consider(self, call: CallId, work: Callable[[], Coroutine[object, object, Plan | None]]) -> None:
-        async def in_order() -> Plan | None:
-            async with self._in_order:
-                return await work()
-
-        task = asyncio.ensure_future(in_order())
-        self._plans[call] = task
-        self._crew.spawn(_done(task))
 
     async def _reconsider(self, proposal: Proposal, name: ApprovalId) -> Plan | None:
         approval = await self._live.ledger.approval(name)
@@ -70,15 +59,16 @@ class Calls:
             raise NotFound(f"approval {name} is not in the ledger", approval=name)
         return await self._live.gate.reconsider(proposal, approval, self._live.scene)
 
-    async def _execute(self, call: CallId) -> None:
-        plan = await self._plans[call]
+    def _keep(self, call: CallId, plan: Plan | None) -> None:
+        if plan is not None:
+            self._plans[call] = plan
+
+    def _plan(self, call: CallId) -> Plan:
+        """What was found ready; each plan is executed once."""
+        plan = self._plans.pop(call, None)
         if plan is None:
             raise AssertionError(f"call {call} was found ready without a plan")
-        await self._live.gate.execute(plan, self._live.scene)
-
-
-async def _done(task: asyncio.Task[Plan | None]) -> None:
-    await task
+        return plan
 
 
 def _proposal(call: CallState) -> Proposal:

@@ -8,11 +8,12 @@ the run stops and the model is told nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 
 from remit.errors import InputError, LedgerError, NotFound, RemitError
 from remit.gate import Gate
+from remit.loop import hosted
 from remit.loop.answer import check_answer
 from remit.loop.ask import ask
 from remit.loop.calls import Calls
@@ -71,7 +72,9 @@ class Driver:
         self._principal = principal
         self._history = history
         self._live: Live | None = None
-        self._asking: asyncio.Task[object] | None = None
+        self._last: list[Pause | End] = []
+        self._news = asyncio.Event()
+        self._asking: asyncio.Task[None] | None = None
         self._driving: asyncio.Task[object] | None = None
         self._abandoned = False
 
@@ -114,7 +117,8 @@ class Driver:
         if state.ended is not None:
             await settle_later(live)
             return
-        await live.journal.commit(resumed, claim=True, status="active")
+        lost, changes = await hosted.lost(live)
+        await live.journal.commit(*lost, resumed, changes=changes, claim=True, status="active")
         await take(live)
         await self._gate.void_changed(live.scene)
         await expire(live)
@@ -144,13 +148,15 @@ class Driver:
         live = self._here
         if self._abandoned:
             raise asyncio.CancelledError
-        crew = Crew(live.wake)
-        calls = Calls(live, crew)
+        calls = Calls(live)
+        crew = Crew(live.commands, lambda command: self._do(command, live, calls), self._news)
+        live.called = crew.call
         self._driving = asyncio.current_task()
         crew.watch(self._watch(live, crew))
+        crew.call()
         try:
             while not _let_go(live.state):
-                await self._step(live, crew, calls)
+                await self._step(live, crew)
         except Exception as error:
             await self._leave(crew)
             await self._keep(live, error)
@@ -162,7 +168,7 @@ class Driver:
         await live.journal.close(released=True)
         return await self._standing(live)
 
-    async def _leave(self, crew: Crew) -> None:
+    async def _leave(self, crew: Crew[Command]) -> None:
         self._driving = None
         await crew.leave()
 
@@ -188,53 +194,70 @@ class Driver:
             driving.cancel()
             await asyncio.wait({driving})
 
-    async def _step(self, live: Live, crew: Crew, calls: Calls) -> None:
-        """Do the next thing that is asked for, or wait until something is."""
+    async def _step(self, live: Live, crew: Crew[Command]) -> None:
+        """Do what only the driver itself does, or wait until there is something."""
         if crew.failure is not None:
             raise crew.failure
-        if live.commands:
-            await self._do(live.commands.popleft(), live, crew, calls)
-            return
-        if live.journal.busy and not crew.working:
+        if self._last:
+            await self._let_go(self._last.pop(0), live, crew)
+        elif crew.busy:
+            await self._news.wait()
+            self._news.clear()
+        elif live.journal.busy:
             await live.journal.idle()
-            return
-        if not live.wake.is_set() and not crew.working:
+        else:
             raise RemitError(f"run {self._run} cannot go on: nothing is under way", code="run.stuck", run=self._run)
-        await live.wake.wait()
-        live.wake.clear()
 
-    async def _watch(self, live: Live, crew: Crew) -> None:
+    async def _let_go(self, command: Pause | End, live: Live, crew: Crew[Command]) -> None:
+        """The last words, said by the driver alone: nobody else may say more after them."""
+        match command:
+            case Pause():
+                await pause(live, command)
+            case End():
+                self._stop_asking(crew)
+                await crew.settle()
+                if crew.failure is None:
+                    await end(live, command)
+
+    async def _watch(self, live: Live, crew: Crew[Command]) -> None:
         """Journal what others tell the run, as it comes."""
         while True:
             if await self._ledger.wait_inbox(self._run, after=live.seen, timeout_s=_WATCH_S):
                 await take(live)
-                if live.state.cancelled is not None and self._asking is not None:
-                    crew.cancel(self._asking)
+                if live.state.cancelled is not None:
+                    self._stop_asking(crew)
 
-    async def _do(self, command: Command, live: Live, crew: Crew, calls: Calls) -> None:
+    def _stop_asking(self, crew: Crew[Command]) -> None:
+        if self._asking is not None and not hosted.is_under_way(self._here.state):
+            crew.cancel(self._asking)
+
+    async def _do(self, command: Command, live: Live, calls: Calls) -> None:
         match command:
             case Ask() | Backoff():
-                self._asking = crew.spawn(ask(live, command))
+                await self._ask(ask(live, command))
             case CheckAnswer():
-                self._asking = crew.spawn(check_answer(live, command))
+                await self._ask(check_answer(live, command))
             case Correct():
                 _correct(live, command)
             case AppendResults():
                 await append_results(live, command)
             case Deny():
                 deny(live, command)
-            case Pause():
-                await pause(live, command)
-            case End():
-                if self._asking is not None:
-                    crew.cancel(self._asking)
-                await crew.settle()
-                if crew.failure is None:
-                    await end(live, command)
+            case Pause() | End():
+                self._last.append(command)
+                self._news.set()
             case Tell():
                 raise AssertionError("told where its event is folded")
             case _:
-                calls.do(command)
+                await calls.do(command)
+
+    async def _ask(self, work: Coroutine[object, object, None]) -> None:
+        """Do what a run that is over does not wait for: the task that does it may be interrupted meanwhile."""
+        self._asking = asyncio.current_task()
+        try:
+            await work
+        finally:
+            self._asking = None
 
 
 def need_protocol(run: RunId, protocol: str, model: Model) -> None:

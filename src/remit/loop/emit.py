@@ -1,11 +1,11 @@
 """Which commands a state calls for, and have not been given.
 
-Pure. Invariant: a command is given once; that it was is in the state that comes back.
+Notes in the state that it is given which commands were, and nothing else. Invariant: a command is given once.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 
 from remit.loop import guard
 from remit.loop.command import (
@@ -26,9 +26,7 @@ from remit.loop.command import (
     Start,
 )
 from remit.loop.phase import CallStatus, Phase
-from remit.loop.schedule import Moves
 from remit.loop.state import CallState, RunState
-from remit.types.ident import CallId
 
 __all__ = ["BACKOFF_CAP_S", "BACKOFF_S", "emit"]
 
@@ -39,41 +37,28 @@ BACKOFF_CAP_S = 30.0
 _NOT_STARTED: frozenset[CallStatus] = frozenset({"proposed", "ready", "joined", "awaiting", "decided"})
 
 
-def emit(state: RunState) -> tuple[RunState, tuple[Command, ...]]:
-    """The commands that are due, and the state that remembers them."""
-    commands: list[Command] = []
-    state = _of_calls(state, commands)
+def emit(state: RunState) -> tuple[Command, ...]:
+    """The commands that are due; the state, which is the caller's own, remembers them."""
+    commands = _of_calls(state) if state.unanswered else []
     if not state.commanded:
-        own = _own(state)
+        own = _OWN.get(state.phase, _nothing)(state)
         if own is not None:
+            state.commanded = True
             commands.append(own)
-            state = replace(state, commanded=True)
-    return state, tuple(commands)
+    return tuple(commands)
 
 
-def _own(state: RunState) -> Command | None:
-    """The one command of a phase that has one."""
-    match state.phase:
-        case Phase.CHECK_BUDGETS:
-            return _ask(state)
-        case Phase.RETURN_RESULTS:
-            return AppendResults(state.turn, tuple(call.id for call in state.current if call.status != "ended"))
-        case Phase.VALIDATE_FINAL:
-            return CheckAnswer(state.turn)
-        case Phase.RETURN_CORRECTION if state.checked is not None:
-            return Correct(state.checked.message)
-        case Phase.WAIT:
-            asked = tuple(call.approval for call in state.unanswered if call.approval is not None)
-            return Pause(asked, state.text if state.closing else "")
-        case Phase.STOP | Phase.ESCALATE if state.ending is not None and not state.unanswered:
-            return End(state.ending.how, state.ending.reason, state.ending.explanation)
-        case _:
-            return None
+# the one command of a phase that has one
+
+
+def _nothing(state: RunState) -> None:
+    del state
 
 
 def _ask(state: RunState) -> Command:
     """The model that replied last goes on. One that failed waits its time, unless another has not failed yet."""
-    model = state.model or (state.started.model if state.started is not None else "")
+    models = guard.models(state)
+    model = state.model if state.model in models else next(iter(models), state.model)
     if state.attempt == 0:
         return Ask(state.turn + 1, 1, model)
     attempt = state.attempt + 1
@@ -82,93 +67,146 @@ def _ask(state: RunState) -> Command:
     fresh = guard.unblocked(state)
     if fresh is not None:
         return Ask(state.turn, attempt, fresh)
-    name, free_ms = min(state.blocked, key=lambda one: one[1])
-    rounds = (state.attempt - 1) // len(state.blocked)
+    blocked = [one for one in state.blocked if one[0] in models] or state.blocked
+    name, free_ms = min(blocked, key=lambda one: one[1])
+    rounds = (state.attempt - 1) // len(blocked)
     least_s = max(0.0, (free_ms - state.at_ms) / 1000)
     return Backoff(state.turn, attempt, name, min(BACKOFF_CAP_S, BACKOFF_S * 2**rounds), least_s)
 
 
-def _of_calls(state: RunState, commands: list[Command]) -> RunState:
-    """Commands for calls: all of them when the run ends early, else by the phase; those of earlier turns always."""
+def _append_results(state: RunState) -> Command:
+    return AppendResults(state.turn, tuple(call.id for call in state.current if call.status != "ended"))
+
+
+def _check_answer(state: RunState) -> Command:
+    return CheckAnswer(state.turn)
+
+
+def _correct(state: RunState) -> Command | None:
+    return None if state.checked is None else Correct(state.checked.message)
+
+
+def _pause(state: RunState) -> Command:
+    asked = tuple(call.approval for call in state.unanswered if call.approval is not None)
+    return Pause(asked, state.text if state.closing else "")
+
+
+def _end(state: RunState) -> Command | None:
+    ending = state.ending
+    return None if ending is None or state.unanswered else End(ending.how, ending.reason, ending.explanation)
+
+
+_OWN: Mapping[Phase, Callable[[RunState], Command | None]] = {
+    Phase.CHECK_BUDGETS: _ask,
+    Phase.RETURN_RESULTS: _append_results,
+    Phase.VALIDATE_FINAL: _check_answer,
+    Phase.RETURN_CORRECTION: _correct,
+    Phase.WAIT: _pause,
+    Phase.STOP: _end,
+    Phase.ESCALATE: _end,
+}
+
+
+# commands for calls
+
+
+def _of_calls(state: RunState) -> list[Command]:
+    """All of them when the run ends early, else by the phase; those of earlier turns always."""
     if state.phase in (Phase.STOP, Phase.ESCALATE) or (state.phase is Phase.RETURN_DENIAL and state.cancelled):
-        return _wind_up(state, state.unanswered, commands)
-    earlier = tuple(call for call in state.unanswered if call.turn != state.turn)
-    state = _go_on(state, earlier, commands)
-    for turn in guard.earlier_turns(state):
-        state = _by_schedule(state, guard.moves(state, turn), commands)
+        return _given(state, state.calls, _wound_up)
+    commands: list[Command] = []
+    earlier = guard.earlier_turns(state)
+    if earlier:
+        commands += _given(state, [call for call in state.calls if call.turn != state.turn], _gone_on)
+    for turn in earlier:
+        commands += _by_schedule(state, turn)
     match state.phase:
         case Phase.VALIDATE_CALLS:
-            return _consider_next(state, commands)
+            commands += _consider_next(state)
         case Phase.RECOVER_CALLS:
-            return _recover(state, state.current, commands)
+            commands += _given(state, state.current, _recovered)
         case Phase.EXECUTE_CALLS:
-            state = _go_on(state, state.current, commands)
-            return _by_schedule(state, guard.moves(state), commands)
+            commands += _given(state, state.current, _gone_on)
+            commands += _by_schedule(state, state.turn)
         case Phase.RETURN_DENIAL:
-            return _deny(state, commands)
+            commands += _given(state, state.current, _denied)
         case _:
-            return state
+            pass
+    return commands
 
 
-def _consider_next(state: RunState, commands: list[Command]) -> RunState:
+_Due = tuple[Command, CallStatus] | None
+"""The command that is due for a call, and the call's status once it is given."""
+
+
+def _given(state: RunState, calls: Iterable[CallState], due: Callable[[RunState, CallState], _Due]) -> list[Command]:
+    """What is due for each of these calls."""
+    commands: list[Command] = []
+    for call in calls:
+        found = due(state, call)
+        if found is not None:
+            command, state.own(call).status = found
+            commands.append(command)
+    return commands
+
+
+def _consider_next(state: RunState) -> list[Command]:
     """One at a time, in the model's order."""
-    state = _give_up(state, state.current, commands)
-    current = state.current
-    if any(call.status == "considering" for call in current):
-        return state
-    call = next((call for call in current if call.status == "proposed"), None)
-    if call is None:
-        return state
-    commands.append(Consider(call.id))
-    return state.marked(frozenset({call.id}), "considering")
-
-
-def _go_on(state: RunState, calls: tuple[CallState, ...], commands: list[Command]) -> RunState:
-    """What needs no place in an order: recover, hear what people decided, answer what shared an operation."""
-    state = _give_up(state, calls, commands)
-    calls = tuple(call for call in calls if not _is_given_up(state, call))
-    state = _recover(state, calls, commands)
-    again = [call for call in calls if call.status == "joined" and guard.holder_ended(state, call)]
-    again += [call for call in calls if call.status == "proposed"]
-    commands += [Consider(call.id) for call in again]
-    state = state.marked(frozenset(call.id for call in again), "considering")
-    decided = [call for call in calls if call.status == "decided"]
-    commands += [Reconsider(call.id, call.approval) for call in decided if call.approval is not None]
-    return state.marked(frozenset(call.id for call in decided), "deciding")
-
-
-def _give_up(state: RunState, calls: tuple[CallState, ...], commands: list[Command]) -> RunState:
-    """A read that was under way whenever a process ended may be why: it is not started for ever."""
-    lost = [call.id for call in calls if _is_given_up(state, call)]
-    commands += [Deny(name, "tool.lost") for name in lost]
-    return state.marked(frozenset(lost), "denying")
-
-
-def _is_given_up(state: RunState, call: CallState) -> bool:
-    return call.status == "proposed" and call.lost >= state.max_attempts
-
-
-def _recover(state: RunState, calls: tuple[CallState, ...], commands: list[Command]) -> RunState:
-    doubtful = [call for call in calls if call.status == "in_doubt"]
-    commands += [Recover(call.id, call.operation) for call in doubtful if call.operation is not None]
-    return state.marked(frozenset(call.id for call in doubtful), "recovering")
-
-
-def _by_schedule(state: RunState, moves: Moves, commands: list[Command]) -> RunState:
-    commands += [Start(name) for name in moves.start]
-    commands += [HoldBack(name, code) for name, code in moves.hold_back]
-    state = state.marked(frozenset(moves.start), "starting")
-    return state.marked(frozenset(name for name, _ in moves.hold_back), "denying")
-
-
-def _deny(state: RunState, commands: list[Command]) -> RunState:
-    """The reply did not stop to call tools: whatever calls are in it, none runs."""
-    names: set[CallId] = set()
+    commands: list[Command] = []
     for call in state.current:
         if call.status == "proposed":
-            commands.append(Deny(call.id, _denial(state, call)))
-            names.add(call.id)
-    return state.marked(frozenset(names), "denying")
+            commands += _given(state, (call,), _gone_on)
+        if call.status == "considering" or (commands and isinstance(commands[-1], Consider)):
+            break
+    return commands
+
+
+def _given_up(state: RunState, call: CallState) -> _Due:
+    """A read that was under way whenever a process ended may be why: it is not started for ever."""
+    if call.status == "proposed" and call.lost >= state.max_attempts:
+        return Deny(call.id, "tool.lost"), "denying"
+    return None
+
+
+def _recovered(state: RunState, call: CallState) -> _Due:
+    del state
+    if call.status == "in_doubt" and call.operation is not None:
+        return Recover(call.id, call.operation), "recovering"
+    return None
+
+
+def _gone_on(state: RunState, call: CallState) -> _Due:
+    """What needs no place in an order: recover, hear what people decided, answer what shared an operation."""
+    match call.status:
+        case "proposed":
+            return _given_up(state, call) or (Consider(call.id), "considering")
+        case "joined" if guard.holder_ended(state, call):
+            return Consider(call.id), "considering"
+        case "decided" if call.approval is not None:
+            return Reconsider(call.id, call.approval), "deciding"
+        case _:
+            return _recovered(state, call)
+
+
+def _by_schedule(state: RunState, turn: int) -> list[Command]:
+    """What may start now, and what will not start at all."""
+    moves = guard.moves(state, turn)
+    if not moves:
+        return []
+    held = dict(moves.hold_back)
+
+    def due(state: RunState, call: CallState) -> _Due:
+        del state
+        if call.id in moves.start:
+            return Start(call.id), "starting"
+        return (HoldBack(call.id, held[call.id]), "denying") if call.id in held else None
+
+    return _given(state, state.calls, due)
+
+
+def _denied(state: RunState, call: CallState) -> _Due:
+    """The reply did not stop to call tools: whatever calls are in it, none runs."""
+    return (Deny(call.id, _denial(state, call)), "denying") if call.status == "proposed" else None
 
 
 def _denial(state: RunState, call: CallState) -> str:
@@ -177,9 +215,6 @@ def _denial(state: RunState, call: CallState) -> str:
     return "arguments.truncated" if call.cut or state.stop in ("length", "context") else "model.not_stopped"
 
 
-def _wind_up(state: RunState, calls: tuple[CallState, ...], commands: list[Command]) -> RunState:
+def _wound_up(state: RunState, call: CallState) -> _Due:
     """The run ends: what was dispatched is settled, what was not does not start."""
-    state = _recover(state, calls, commands)
-    names = [call.id for call in calls if call.status in _NOT_STARTED]
-    commands += [Cancel(name) for name in names]
-    return state.marked(frozenset(names), "denying")
+    return (Cancel(call.id), "denying") if call.status in _NOT_STARTED else _recovered(state, call)

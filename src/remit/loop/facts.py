@@ -1,16 +1,14 @@
 """What each event adds to a run's state: bookkeeping, no decisions.
 
-Pure. It does not know phases' edges or commands. Invariant: every event can be added in every phase,
-because what is recorded has happened.
+Sets fields of the state that it is given, and nothing else. It does not know phases' edges or commands.
+Invariant: every event can be added in every phase, because what is recorded has happened.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from remit.loop.phase import CallStatus
 from remit.loop.state import CallState, RunState
-from remit.loop.transcript import bulk_of
+from remit.loop.transcript import bulk_of, waits_for_answers
 from remit.types.budget import Spent
 from remit.types.event import (
     AnswerChecked,
@@ -44,32 +42,38 @@ _CONSIDERED: dict[str, CallStatus] = {
 }
 
 
-def add(state: RunState, recorded: Recorded) -> RunState:
-    """The state with one more event in it."""
-    at_ms = max(state.at_ms, recorded.at_ms)
-    state = replace(state, at_ms=at_ms, tally=state.tally.count(recorded), run=recorded.run)
+def add(state: RunState, recorded: Recorded) -> None:
+    """Put one more event into the state, which is the caller's own."""
     event = recorded.event
+    state.run, state.at_ms = recorded.run, max(state.at_ms, recorded.at_ms)
+    state.tally = state.tally.count(recorded)
     match event:
-        case CallConsidered() | ApprovalRequested() | ApprovalDecided() | OperationMoved() | CallEnded():
-            return _of_call(state, event)
-        case ModelRequested() | Replied() | RequestFailed() | AnswerChecked():
-            return _of_model(state, event)
-        case MessageAppended():
-            return _message(state, event)
+        case ModelRequested():
+            _requested(state, event)
+        case Replied():
+            _replied(state, event)
+        case CallConsidered() | CallEnded() | OperationMoved() | ApprovalRequested() | ApprovalDecided():
+            _of_call(state, event)
         case ResultsAppended():
-            return _results(state, event)
+            _results(state, event)
+        case MessageAppended():
+            _message(state, event)
+        case RequestFailed():
+            _failed(state, event)
+        case AnswerChecked():
+            state.checked = event
         case RunStarted():
-            return replace(state, started=event, label=event.label)
+            state.started, state.label, state.answers_only = event, event.label, event.answers_only
         case CancelRequested():
-            return replace(state, cancelled=state.cancelled or event)
+            state.cancelled = state.cancelled or event
         case Waiting():
-            return replace(state, paused=True, booked=_booked(state))
+            state.paused, state.booked = True, _booked(state)
         case Resumed():
-            return _resumed(state)
+            _resumed(state)
         case RunEnded():
-            return replace(state, ended=event, booked=_booked(state))
+            state.ended, state.booked = event, _booked(state)
         case _:
-            return state
+            return
 
 
 def _booked(state: RunState) -> Spent:
@@ -81,52 +85,34 @@ def _booked(state: RunState) -> Spent:
 # the model
 
 
-def _of_model(state: RunState, event: ModelRequested | Replied | RequestFailed | AnswerChecked) -> RunState:
-    match event:
-        case ModelRequested():
-            return replace(
-                state,
-                turn=event.turn,
-                attempt=event.attempt,
-                model=event.model,
-                requested=True,
-                failure=None,
-                checked=None,
-                asked_label=event.label,
-                calls=state.unfinished if event.turn != state.turn else state.calls,
-                booked=_booked(state),
-            )
-        case Replied():
-            return _replied(state, event)
-        case RequestFailed():
-            free_ms = state.at_ms + round(1000 * (event.retry_after_s or 0))
-            blocked = (*(one for one in state.blocked if one[0] != state.model), (state.model, free_ms))
-            return replace(state, requested=False, failure=event, blocked=blocked)
-        case AnswerChecked():
-            return replace(state, checked=event)
+def _requested(state: RunState, event: ModelRequested) -> None:
+    if event.turn != state.turn:
+        state.calls = state.unfinished
+    state.turn, state.attempt, state.model = event.turn, event.attempt, event.model
+    state.requested, state.failure, state.checked = True, None, None
+    state.operation, state.asked_label = event.operation, event.label
+    state.booked = _booked(state)
 
 
-def _replied(state: RunState, event: Replied) -> RunState:
-    usage = event.usage
-    state = replace(state, label=state.label.join(event.label), asked_label=state.asked_label.join(event.label))
-    calls = tuple(_proposal(state, event.turn, call) for call in event.calls)
-    return replace(
-        state,
-        requested=False,
-        failure=None,
-        blocked=(),
-        attempt=0,
-        unresolved=event.unresolved,
-        open_turn=bool(calls),
-        stop=event.stop,
-        refusal=event.refusal,
-        text=event.text,
-        so_far=event.text or state.so_far,
-        calls=(*state.unfinished, *calls),
-        known_tokens=usage.input_tokens + usage.output_tokens,
-        new_bytes=0,
-        wire_ids=state.wire_ids | {call.wire_id for call in event.calls},
-    )
+def _replied(state: RunState, event: Replied) -> None:
+    state.label = state.label.join(event.label)
+    state.asked_label = state.asked_label.join(event.label)
+    state.requested, state.failure, state.blocked, state.attempt = False, None, (), 0
+    state.stop, state.refusal = event.stop, event.refusal
+    state.text, state.so_far = event.text, event.text or state.so_far
+    state.open_turn = bool(event.calls)
+    state.calls = (*state.unfinished, *(_proposal(state, event.turn, call) for call in event.calls))
+    state.known_tokens = event.usage.input_tokens + event.usage.output_tokens
+    state.new_bytes, state.behind = state.held, state.held > 0
+    state.answers_only = waits_for_answers(event)
+    if not state.answers_only:
+        state.held = 0
+
+
+def _failed(state: RunState, event: RequestFailed) -> None:
+    free_ms = state.at_ms + round(1000 * (event.retry_after_s or 0))
+    state.blocked = (*(one for one in state.blocked if one[0] != state.model), (state.model, free_ms))
+    state.requested, state.failure = False, event
 
 
 def _proposal(state: RunState, turn: int, call: Call) -> CallState:
@@ -141,83 +127,79 @@ def _proposal(state: RunState, turn: int, call: Call) -> CallState:
     )
 
 
-def _message(state: RunState, event: MessageAppended) -> RunState:
-    return replace(
-        state,
-        label=state.label.join(event.label),
-        new_bytes=state.new_bytes + bulk_of(event.wording),
-        told=state.told or event.source == "correction",
-    )
+def _message(state: RunState, event: MessageAppended) -> None:
+    bulk = bulk_of(event.wording)
+    state.label = state.label.join(event.label)
+    state.new_bytes += bulk
+    if state.answers_only:
+        state.held += bulk
+    state.told = state.told or event.source == "correction"
 
 
-def _results(state: RunState, event: ResultsAppended) -> RunState:
-    label = state.label
+def _results(state: RunState, event: ResultsAppended) -> None:
     for call in state.current:
         if call.status == "ended":
-            label = label.join(call.result)
-    receipts = frozenset(event.receipts)
-    calls = tuple(replace(one, receipted=True) if one.id in receipts else one for one in state.calls)
-    new_bytes = state.new_bytes + bulk_of(event.wording)
-    return replace(state, open_turn=False, label=label, calls=calls, new_bytes=new_bytes)
+            state.label = state.label.join(call.result)
+        if call.id in event.receipts:
+            state.own(call).receipted = True
+    state.open_turn = False
+    state.new_bytes += bulk_of(event.wording)
 
 
 # calls
 
 
-def _of_call(
-    state: RunState, event: CallConsidered | ApprovalRequested | ApprovalDecided | OperationMoved | CallEnded
-) -> RunState:
+def _of_call(state: RunState, event: CallConsidered | ApprovalRequested | ApprovalDecided | OperationMoved | CallEnded) -> None:
     if isinstance(event, OperationMoved):
-        state = replace(state, operations={**state.operations, event.operation: event.state})
+        state.operations = {**state.operations, event.operation: event.state}
     call = state.call(event.call)
     if call is None or call.status == "ended":
-        return state
+        return
+    call = state.own(call)
     match event:
         case CallConsidered():
-            call = _considered(call, event)
+            _considered(call, event)
         case ApprovalRequested():
-            call = replace(call, approval=event.approval, expires_ms=event.expires_ms, asked=True)
+            call.approval, call.expires_ms, call.asked = event.approval, event.expires_ms, True
         case ApprovalDecided():
             if call.status == "awaiting" and call.approval == event.approval:
-                call = replace(call, status="decided", asked=False)
+                call.status, call.asked = "decided", False
         case OperationMoved():
             if event.state in ("awaiting_approval", "dispatched"):
-                call = replace(call, operation=event.operation)
+                call.operation = event.operation
         case CallEnded():
-            call = replace(call, status="ended", outcome=event.outcome, result=event.label)
-    return state.with_call(call)
+            call.status, call.outcome, call.result = "ended", event.outcome, event.label
 
 
-def _considered(call: CallState, event: CallConsidered) -> CallState:
+def _considered(call: CallState, event: CallConsidered) -> None:
     """What the gate found. It looks again while it executes, if a key was taken meanwhile: that starts nothing anew."""
-    looked_again = event.verdict == "ready" and call.status in ("starting", "recovering")
-    return replace(
-        call,
-        status=call.status if looked_again else _CONSIDERED[event.verdict],
-        counted=True,
-        effect=event.effect,
-        resources=event.resources,
-        key=event.key,
-        joined=event.joined,
-        approval=event.approval or call.approval,
-    )
+    if event.verdict != "ready" or call.status not in ("starting", "recovering"):
+        call.status = _CONSIDERED[event.verdict]
+    call.counted, call.effect, call.resources = True, event.effect, event.resources
+    call.key, call.joined = event.key, event.joined
+    call.approval = event.approval or call.approval
 
 
-def _resumed(state: RunState) -> RunState:
+def _resumed(state: RunState) -> None:
     """Nothing is in flight any more: what had not started is considered again, what had is in doubt."""
-    calls = tuple(_taken_up(state, call) for call in state.calls)
-    return replace(state, commanded=False, paused=False, calls=calls)
+    state.commanded, state.paused = False, False
+    for call in state.calls:
+        if not _stands(call):
+            _take_up(state, state.own(call))
 
 
-def _taken_up(state: RunState, call: CallState) -> CallState:
-    if call.status in ("ended", "joined") or (call.status == "awaiting" and call.asked):
-        return call
+def _stands(call: CallState) -> bool:
+    """Whether it is as it was, whoever owns the run."""
+    return call.status in ("ended", "joined") or (call.status == "awaiting" and call.asked)
+
+
+def _take_up(state: RunState, call: CallState) -> None:
     match None if call.operation is None else state.operations.get(call.operation):
         case "dispatched" | "unknown" | "succeeded" | "failed":
-            return replace(call, status="in_doubt")
+            call.status = "in_doubt"
         case "awaiting_approval" if call.approval is not None:
-            return replace(call, status="decided")
+            call.status = "decided"
         case _:
             answered = call.status in ("decided", "deciding") and call.operation is None
-            lost = call.lost + (call.counted and call.effect == "read")
-            return replace(call, status="decided" if answered else "proposed", lost=lost)
+            call.lost += call.counted and call.effect == "read"
+            call.status = "decided" if answered else "proposed"

@@ -5,7 +5,7 @@ Pure. Invariant: a guard looks at recorded facts and statuses only, never at com
 
 from __future__ import annotations
 
-from remit.loop.phase import ACTIVE
+from remit.loop.phase import ACTIVE, WAITING
 from remit.loop.schedule import Moves, schedule
 from remit.loop.state import CallState, RunState
 from remit.types.outcome import Refused
@@ -27,6 +27,7 @@ __all__ = [
     "model_refused",
     "model_stopped",
     "model_stopped_while_calls_wait",
+    "models",
     "more_proposals",
     "moves",
     "no_proposals",
@@ -77,9 +78,14 @@ def may_retry(state: RunState) -> bool:
 
 def unblocked(state: RunState) -> str | None:
     """The first model of the run that did not fail in this turn."""
-    started, failed = state.started, {name for name, _ in state.blocked}
-    models = () if started is None else (started.model, *started.fallbacks)
-    return next((name for name in models if name not in failed), None)
+    failed = {name for name, _ in state.blocked}
+    return next((name for name in models(state) if name not in failed), None)
+
+
+def models(state: RunState) -> tuple[str, ...]:
+    """Who may be asked, the first one first."""
+    started = state.started
+    return state.models or (() if started is None else (started.model, *started.fallbacks))
 
 
 def cancelled(state: RunState) -> bool:
@@ -98,8 +104,8 @@ def calls_to_run(state: RunState) -> bool:
 
 
 def model_goes_on(state: RunState) -> bool:
-    """The provider paused or compacted; the model has not finished."""
-    return state.stop in ("pause", "compaction")
+    """The provider paused or compacted, or words were held back that this reply has not seen; the model has not finished."""
+    return state.stop in ("pause", "compaction") or (state.stop == "end" and state.behind)
 
 
 def model_refused(state: RunState) -> bool:
@@ -132,7 +138,7 @@ def may_be_corrected(state: RunState) -> bool:
 
 def more_proposals(state: RunState) -> bool:
     """A proposal of this turn has not been considered."""
-    return any(call.status in ("proposed", "considering") for call in state.current)
+    return any(call.turn == state.turn and call.status in ("proposed", "considering") for call in state.calls)
 
 
 def no_proposals(state: RunState) -> bool:
@@ -155,17 +161,16 @@ def nothing_unanswered(state: RunState) -> bool:
     return not calls_unanswered(state)
 
 
-def moves(state: RunState, turn: int | None = None) -> Moves:
+def moves(state: RunState, turn: int) -> Moves:
     """What the schedule says of this turn, or of an earlier one, whose receipts keep the order of their proposals."""
-    turn = state.turn if turn is None else turn
     own = [call for call in state.calls if call.turn == turn]
-    others = [call for call in state.unanswered if call.turn != turn]
+    others = [call for call in state.calls if call.turn != turn and call.status != "ended"]
     return schedule(own, on_wait=state.on_wait if turn == state.turn else "hold", running=others)
 
 
 def earlier_turns(state: RunState) -> list[int]:
     """Turns before this one that have calls without an outcome."""
-    return sorted({call.turn for call in state.unanswered if call.turn != state.turn})
+    return sorted({call.turn for call in state.calls if call.turn != state.turn and call.status != "ended"})
 
 
 def holder_ended(state: RunState, call: CallState) -> bool:
@@ -176,7 +181,7 @@ def holder_ended(state: RunState, call: CallState) -> bool:
 
 def all_answered(state: RunState) -> bool:
     """Every call of the turn has its answer, or its receipt where the model is answered without people."""
-    return state.open_turn and all(_has_words(state, call) for call in state.current)
+    return state.open_turn and all(call.turn != state.turn or _has_words(state, call) for call in state.calls)
 
 
 def _has_words(state: RunState, call: CallState) -> bool:
@@ -201,7 +206,7 @@ def model_is_done(state: RunState) -> bool:
 
 def only_people_can_move_it(state: RunState) -> bool:
     """Calls wait for people, and nothing else can go on."""
-    return bool(state.unanswered) and not something_can_move(state)
+    return any(call.status in WAITING for call in state.calls) and not something_can_move(state)
 
 
 def something_can_move(state: RunState) -> bool:

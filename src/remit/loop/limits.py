@@ -1,7 +1,7 @@
 """The budgets of a run and of its conversation, as the driver keeps them.
 
-Knows the ledger's scopes and how a tally counts. Invariant: what the ledger is told to be spent is
-the difference of two tallies, so the shared amounts are those that the journal adds up to.
+Knows the ledger's scopes, and asks the tally what an event takes. Invariant: what the ledger is told to be spent
+is what the tally counts, so the shared amounts are those that the journal adds up to.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from remit.budget import Tally, budget_from_json, deadline_ms, limits_of
 from remit.loop.state import RunState
 from remit.types.budget import Budget, Spent
 from remit.types.change import Spend
-from remit.types.event import ModelRequested, Recorded, Replied, RequestFailed, RunStarted
+from remit.types.event import ModelRequested, Replied, RequestFailed, RunStarted
 from remit.types.ident import Digest
 from remit.types.ledger import Ledger
 
 __all__ = ["Limits"]
 
 _BEFORE_REQUEST = ("turns", "tokens", "usd_micros", "active_ms")
+_NOTHING = Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Limits:
     """Bounds, and what was spent before this run.
 
     Args:
-        scopes: the ledger's scopes, the run tree's first, each with its bounds.
+        scopes: the ledger's scopes, the run tree's first, each with the bounds that hold before a request.
         before: what earlier runs of the conversation have spent.
     """
 
@@ -39,12 +40,12 @@ class Limits:
     async def of(cls, started: RunStarted, ledger: Ledger) -> Limits:
         """The recorded limits of a run."""
         budget = budget_from_json(started.budget)
-        scopes = [(f"run:{started.root}", limits_of(budget))]
+        scopes = [(f"run:{started.root}", _before_request(budget))]
         shared = None if started.conversation_budget is None else budget_from_json(started.conversation_budget)
         before = Spent()
         if started.conversation is not None:
             scope = f"conversation:{started.tenant}:{started.conversation}"
-            scopes.append((scope, () if shared is None else limits_of(shared)))
+            scopes.append((scope, () if shared is None else _before_request(shared)))
             if shared is not None:
                 before = _minus(await ledger.spent(scope), await ledger.spent(f"run:{started.root}"))
         return cls(budget, shared, tuple(scopes), before)
@@ -97,33 +98,28 @@ class Limits:
 
     def request(self, state: RunState, event: ModelRequested, at_ms: int) -> tuple[Spend, ...]:
         """What the commit of a request takes: its reservation within the bounds, and what is not yet booked."""
-        after = _count(state, event, at_ms)
-        reserved = Spent(
-            turns=after.turns - state.tally.turns,
-            tokens=after.tokens - state.tally.tokens,
-            usd_micros=after.usd_micros - state.tally.usd_micros,
-        )
-        bounded = [
-            Spend(scope, reserved, tuple(limit for limit in limits if limit[0] in _BEFORE_REQUEST))
-            for scope, limits in self.scopes
-        ]
-        return (*bounded, *self.book(state, at_ms))
+        turns, tokens, usd_micros = state.tally.taken_by(event)
+        reserved = Spent(turns=turns, tokens=tokens, usd_micros=usd_micros)
+        return (*[Spend(scope, reserved, limits) for scope, limits in self.scopes], *self.book(state, at_ms))
 
-    def settle(self, state: RunState, event: Replied | RequestFailed, at_ms: int) -> tuple[Spend, ...]:
+    def settle(self, state: RunState, event: Replied | RequestFailed) -> tuple[Spend, ...]:
         """From the reservation to what the request really took; what was never started is given back."""
-        after = _count(state, event, at_ms)
-        amounts = Spent(tokens=after.tokens - state.tally.tokens, usd_micros=after.usd_micros - state.tally.usd_micros)
-        return tuple(Spend(scope, amounts) for scope, _ in self.scopes) if amounts != Spent() else ()
+        _, tokens, usd_micros = state.tally.taken_by(event)
+        return self._unbounded(Spent(tokens=tokens, usd_micros=usd_micros))
 
     def book(self, state: RunState, at_ms: int) -> tuple[Spend, ...]:
         """Calls, approvals and active time since the run last told them; never refused."""
         tally, booked = state.tally, state.booked
-        amounts = Spent(
-            calls=tally.calls - booked.calls,
-            approvals=tally.approvals - booked.approvals,
-            active_ms=tally.active_ms(at_ms) - booked.active_ms,
+        return self._unbounded(
+            Spent(
+                calls=tally.calls - booked.calls,
+                approvals=tally.approvals - booked.approvals,
+                active_ms=tally.active_ms(at_ms) - booked.active_ms,
+            )
         )
-        return tuple(Spend(scope, amounts) for scope, _ in self.scopes) if amounts != Spent() else ()
+
+    def _unbounded(self, amounts: Spent) -> tuple[Spend, ...]:
+        return tuple([Spend(scope, amounts) for scope, _ in self.scopes]) if amounts != _NOTHING else ()
 
     def _counted(self, state: RunState) -> list[tuple[Budget, Tally]]:
         own = [(self.budget, state.tally)]
@@ -142,8 +138,8 @@ class Limits:
         )
 
 
-def _count(state: RunState, event: ModelRequested | Replied | RequestFailed, at_ms: int) -> Tally:
-    return state.tally.count(Recorded(state.run, 0, at_ms, event))
+def _before_request(budget: Budget) -> tuple[tuple[str, int], ...]:
+    return tuple(limit for limit in limits_of(budget) if limit[0] in _BEFORE_REQUEST)
 
 
 def _minus(one: Spent, other: Spent) -> Spent:

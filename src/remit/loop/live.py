@@ -1,26 +1,29 @@
 """A run that this process drives: its state, its pen, and what the parts of the driver share.
 
 Knows the ledger and the gate's scene, and decides nothing. Invariant: `state` is the fold of what was
-noted or committed here, in order; commands are queued in the order in which their events came.
+noted or committed here, in order; commands are queued in the order in which their events came, and whoever
+does them is called.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from remit.gate import Gate, Scene
 from remit.ledger import Journal
 from remit.loop.command import Command, Tell
 from remit.loop.limits import Limits
+from remit.loop.roster import Roster
 from remit.loop.spec import RunSpec
+from remit.loop.speech import Speech
 from remit.loop.state import RunState
-from remit.loop.transcript import transcript, wire_ids
+from remit.loop.transcript import Transcript
 from remit.loop.transition import limit, transition
 from remit.types.change import Notify
-from remit.types.event import CallEnded, Recorded, RunStarted
+from remit.types.event import CallEnded, ModelRequested, Recorded, RunStarted
 from remit.types.ident import Digest, RunId
 from remit.types.ledger import Ledger
 from remit.types.principal import Principal
@@ -54,12 +57,14 @@ class Live:
         self.run = run
         self.started = started
         self.limits = limits
-        earlier = [one for one in history if one.run != run]
-        self.said = transcript(earlier)
-        self.used_ids = wire_ids(earlier)
-        self.state = RunState(run=run, max_attempts=spec.max_attempts)
+        self.transcript = Transcript(one for one in history if one.run != run)
+        self.said = self.transcript.said
+        self.used_ids = self.transcript.used_ids
+        self.roster = Roster(spec, started)
+        self.speech = Speech(ledger, run)
+        self.state = RunState(run=run, max_attempts=spec.max_attempts, models=self.roster.identities)
         self.commands: deque[Command] = deque()
-        self.wake = asyncio.Event()
+        self.called: Callable[[], None] = _nobody
         self.inbox = asyncio.Lock()
         self.seen = 0
         self.journal = Journal(ledger, run, self.fold)
@@ -85,8 +90,9 @@ class Live:
 
     def take_over(self, state: RunState, recorded: Sequence[Recorded], *, epoch: int) -> None:
         """Stand where the journal stands."""
-        self.state = replace(state, max_attempts=self.spec.max_attempts)
-        self.said += transcript(recorded)
+        self.state = replace(state, max_attempts=self.spec.max_attempts, models=self.roster.identities)
+        for one in recorded:
+            self.transcript.add(one)
         last = recorded[-1]
         self.journal = Journal(self.ledger, self.run, self.fold, epoch=epoch, sequence=last.sequence, last_ms=last.at_ms)
         self.scene.journal = self.journal
@@ -97,19 +103,24 @@ class Live:
         """Take one event of the run in: called by the journal, in order."""
         before = self.state
         self.state, commands = transition(before, recorded)
-        self.said += transcript((recorded,))
+        self.transcript.add(recorded)
         if self.spec.log is not None:
             self.spec.log(recorded)
-        if self.state.cancelled is not None:
+        if isinstance(recorded.event, ModelRequested):
+            self.speech.begin(recorded.sequence, recorded.event)
+        if self.state.cancelled is not before.cancelled:
             self.scene.cancelled.set()
-            if before.cancelled is None:
-                self.scene.woken.ring()
+            self.scene.woken.ring()
+        if commands:
+            self._give(commands, recorded)
+
+    def _give(self, commands: Sequence[Command], recorded: Recorded) -> None:
         for command in commands:
             if isinstance(command, Tell):
                 self._tell(recorded)
             else:
                 self.commands.append(command)
-        self.wake.set()
+        self.called()
 
     def _tell(self, recorded: Recorded) -> None:
         """A receipt became an outcome: with the same commit, the conversation's next request is to carry it."""
@@ -129,4 +140,8 @@ class Live:
         """The next request does not fit: end the run instead."""
         self.state, commands = limit(self.state, reason)
         self.commands += commands
-        self.wake.set()
+        self.called()
+
+
+def _nobody() -> None:
+    """Nobody drives the run yet: what is asked for waits in the queue."""

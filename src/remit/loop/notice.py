@@ -20,9 +20,12 @@ __all__ = ["notices"]
 
 
 async def notices(live: Live) -> tuple[tuple[MessageAppended, ...], tuple[TakeNotice, ...]]:
-    """The message that carries what the conversation has not been told yet, and the changes that take it."""
+    """The message that carries what the conversation has not been told yet, and the changes that take it.
+
+    There is none while the last reply waits for a request that adds no words to it.
+    """
     conversation = live.started.conversation
-    if conversation is None:
+    if conversation is None or live.transcript.waits:
         return (), ()
     waiting = await live.ledger.notices(conversation, tenant=live.started.tenant)
     if not waiting:

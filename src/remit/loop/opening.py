@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from remit import ambient
 from remit.errors import BudgetExceeded
-from remit.loop.ask import requested, reserve, stop_reason
+from remit.loop import hosted
+from remit.loop.ask import requested, stop_reason
 from remit.loop.command import Ask
 from remit.loop.live import Live
 from remit.loop.notice import notices
@@ -40,12 +41,13 @@ async def open_run(
     imagined = [Recorded(live.run, number, now, event) for number, event in enumerate(first, start=1)]
     state = fold(imagined)
     said = sum(map(bulk_of, transcript(imagined)))
-    request = requested(live, state, reserve(live, state, said), Ask(1, 1, live.started.model))
+    request = requested(live, state, Ask(1, 1, live.started.model), fresh=said)
     if not isinstance(request, str):
-        spends = live.limits.request(state, request, now)
+        moves, opened = hosted.begun(live, request)
+        every = (*changes, *taken, *opened, *live.limits.request(state, request, now))
         try:
             await live.journal.commit(
-                *first, request, changes=(*changes, *taken, *spends), create=create, claim=create is None, status="active"
+                *first, request, *moves, changes=every, create=create, claim=create is None, status="active"
             )
         except BudgetExceeded as error:
             request = stop_reason(error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-__all__ = ["ACTIVE", "CallStatus", "Phase"]
+__all__ = ["ACTIVE", "WAITING", "CallStatus", "Phase"]
 
 
 class Phase(StrEnum):
@@ -57,3 +57,7 @@ ACTIVE: frozenset[CallStatus] = frozenset(
     {"proposed", "considering", "settling", "starting", "decided", "deciding", "in_doubt", "recovering", "denying"}
 )
 """Something happens, or is about to, without anybody's word."""
+
+WAITING: frozenset[CallStatus] = frozenset({"awaiting", "joined"})
+"""Nothing happens before a person decides, about this call or the one whose operation it shares. What is neither active nor
+waiting nor ended is `ready`: the first that is starts, or is held back, as soon as nothing is active."""

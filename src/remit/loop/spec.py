@@ -1,7 +1,7 @@
 """What the loop needs of an agent beside what its run recorded.
 
-Knows no agent. Invariant: nothing in here is read by the fold but `max_attempts`, so a journal folds
-alike under every version of the agent.
+Knows no agent. Invariant: nothing in here is read by the fold but `max_attempts` and who may be asked, so a journal
+folds alike under every version of the agent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class RunSpec:
         polls: names of tools whose repeats count only while their result stays equal.
         max_attempts: requests for one turn, the first included.
         log: told every event as it is folded; it must not raise. What it was told may yet be lost with the process.
-        context_tokens: size of the model's context where it is known: a request that would pass it is not sent.
+        context_tokens: size of the models' context, where it is not that of the price list: a request that would pass it
+            is not sent.
     """
 
     model: Model

@@ -1,12 +1,14 @@
 """What a run's events add up to.
 
 Knows no clock, store or network. Invariant: equal events give equal states; a command that was given
-is remembered here, so that it is not given twice.
+is remembered here, so that it is not given twice. Only a transition sets fields, and only of a copy that
+it has made: a state that somebody else can see stays as it is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Literal
 
 from remit.budget import Tally
@@ -27,7 +29,7 @@ MAX_ATTEMPTS = 4
 How = Literal["finished", "stopped", "escalated", "model_refused", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class CallState:
     """A proposal and what became of it.
 
@@ -63,6 +65,13 @@ class CallState:
     outcome: Outcome | None = None
     result: Label = TRUSTED
 
+    def copied(self) -> CallState:
+        """The same, to be changed."""
+        return CallState(*_OF_CALL(self))
+
+
+_OF_CALL = attrgetter(*(one.name for one in fields(CallState)))
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -73,16 +82,19 @@ class Ending:
     explanation: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class RunState:
     """A run, folded.
 
     Args:
         commanded: the phase's own command was given.
         label: of the context now; `asked_label` as it was when the model was last asked.
+        models: who may be asked now, beside `max_attempts` the one thing not from events; empty: those recorded.
         attempt: requests made for this turn. `requested`: the last one has no reply yet. `model`: who was asked last.
+        operation: the last request is itself this write.
         blocked: models that failed in this turn, and from when on each may be asked again.
-        unresolved: provider-run calls of the last reply that wait for the next request.
+        answers_only: the next request adds no words: provider-run calls of the last reply go on with it.
+        held: bulk of the messages that wait behind the next reply; `behind`: the last reply had some, so has not seen them.
         open_turn: the last reply has calls, and their answers are not on the transcript yet.
         stop, refusal, text: of the last reply; `so_far` is the last text that was not empty.
         calls: of this turn, and those of earlier turns that have no outcome yet.
@@ -95,6 +107,7 @@ class RunState:
 
     run: RunId
     max_attempts: int = MAX_ATTEMPTS
+    models: tuple[str, ...] = ()
     phase: Phase = Phase.START
     commanded: bool = False
     started: RunStarted | None = None
@@ -105,8 +118,11 @@ class RunState:
     attempt: int = 0
     requested: bool = False
     model: str = ""
+    operation: OperationId | None = None
     blocked: tuple[tuple[str, int], ...] = ()
-    unresolved: tuple[str, ...] = ()
+    answers_only: bool = False
+    held: int = 0
+    behind: bool = False
     failure: RequestFailed | None = None
     open_turn: bool = False
     stop: Stop = "end"
@@ -118,7 +134,6 @@ class RunState:
     tally: Tally = field(default_factory=Tally)
     known_tokens: int = 0
     new_bytes: int = 0
-    wire_ids: frozenset[str] = frozenset()
     booked: Spent = field(default_factory=Spent)
     checked: AnswerChecked | None = None
     told: bool = False
@@ -141,18 +156,18 @@ class RunState:
     @property
     def current(self) -> tuple[CallState, ...]:
         """The calls of the last reply, in the model's order."""
-        return tuple(call for call in self.calls if call.turn == self.turn)
+        return tuple([call for call in self.calls if call.turn == self.turn])
 
     @property
     def unanswered(self) -> tuple[CallState, ...]:
         """The calls without an outcome, of all turns."""
-        return tuple(call for call in self.calls if call.status != "ended")
+        return tuple([call for call in self.calls if call.status != "ended"])
 
     @property
     def unfinished(self) -> tuple[CallState, ...]:
         """All calls of the turns that have one without an outcome: how the others ended decides whether it may start."""
-        turns = {call.turn for call in self.unanswered}
-        return tuple(call for call in self.calls if call.turn in turns)
+        turns = {call.turn for call in self.calls if call.status != "ended"}
+        return tuple([call for call in self.calls if call.turn in turns])
 
     @property
     def open_operations(self) -> tuple[OperationId, ...]:
@@ -161,14 +176,20 @@ class RunState:
 
     def call(self, name: CallId) -> CallState | None:
         """The call of that name, if its turn is this one, or has a call without an outcome."""
-        return next((call for call in self.calls if call.id == name), None)
+        for call in self.calls:
+            if call.id == name:
+                return call
+        return None
 
-    def with_call(self, call: CallState) -> RunState:
-        """The same with `call` in the place of the one that has its name."""
-        return replace(self, calls=tuple(call if one.id == call.id else one for one in self.calls))
+    def copied(self) -> RunState:
+        """The same, to be changed."""
+        return RunState(*_OF_RUN(self))
 
-    def marked(self, names: frozenset[CallId], status: CallStatus) -> RunState:
-        """The same with these calls in `status`."""
-        if not names:
-            return self
-        return replace(self, calls=tuple(replace(one, status=status) if one.id in names else one for one in self.calls))
+    def own(self, call: CallState) -> CallState:
+        """A copy of the call in its place, to be changed."""
+        mine = call.copied()
+        self.calls = tuple([mine if one is call else one for one in self.calls])
+        return mine
+
+
+_OF_RUN = attrgetter(*(one.name for one in fields(RunState)))

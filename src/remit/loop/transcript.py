@@ -1,37 +1,108 @@
-"""The conversation as the provider reads it: the wordings of the events that have one, in order.
+"""The conversation as the provider reads it: the wordings of the events that have one.
 
-Knows no protocol. Invariant: a wording is passed on as it was recorded, and nothing already sent is
-left out or edited.
+Knows no protocol. Invariant: a wording is passed on as it was recorded, and nothing already sent is left out or edited.
+Their order is that of the events, but for one thing: while a reply waits for a request that adds no words to it, messages
+wait behind the next reply.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from remit.types.event import MessageAppended, Recorded, Replied, ResultsAppended
-from remit.types.ident import Wording
+from remit.types.ident import Json, Wording
 
-__all__ = ["bulk_of", "size_of", "transcript", "wire_ids"]
+__all__ = ["Transcript", "bulk_of", "is_waiting", "size_of", "transcript", "waits_for_answers"]
+
+
+def waits_for_answers(reply: Replied) -> bool:
+    """Whether the request after this reply may hold answers only: the provider's own calls go on with it."""
+    return bool(reply.unresolved) or reply.stop == "pause"
+
+
+def is_waiting(events: Sequence[Recorded]) -> bool:
+    """Whether the last reply of these events does."""
+    last = next((one.event for one in reversed(events) if isinstance(one.event, Replied)), None)
+    return last is not None and waits_for_answers(last)
+
+
+class Transcript:
+    """What was said, growing with the events.
+
+    Attributes:
+        said: the messages of the next request.
+        held: messages that come after the next reply.
+        used_ids: call ids that stand in it.
+        waits: the last reply waits for a request that adds no words.
+    """
+
+    def __init__(self, events: Iterable[Recorded] = ()) -> None:
+        self.said: list[Wording] = []
+        self.held: list[Wording] = []
+        self.used_ids: set[str] = set()
+        self.waits = False
+        for recorded in events:
+            self.add(recorded)
+
+    def add(self, recorded: Recorded) -> None:
+        """Take one more event; most say nothing."""
+        match recorded.event:
+            case MessageAppended(wording=wording, source=source):
+                (self.held if self.waits else self.said).append(wording)
+                if source == "imported":
+                    self.used_ids.update(_imported_ids(wording))
+            case ResultsAppended(wording=wording):
+                self.said.append(wording)
+            case Replied() as reply:
+                self._reply(reply)
+            case _:
+                pass
+
+    def _reply(self, reply: Replied) -> None:
+        if reply.wording:  # an empty reply says nothing
+            self.said.append(reply.wording)
+        self.used_ids.update(call.wire_id for call in reply.calls)
+        self.waits = waits_for_answers(reply)
+        if not self.waits:
+            self.said += self.held
+            self.held.clear()
 
 
 def transcript(events: Iterable[Recorded]) -> list[Wording]:
-    """The messages that these events say, in order; an empty reply says none."""
-    said: list[Wording] = []
-    for recorded in events:
-        match recorded.event:
-            case MessageAppended(wording=wording) | ResultsAppended(wording=wording):
-                said.append(wording)
-            case Replied(wording=wording) if wording:
-                said.append(wording)
-            case _:
-                pass
-    return said
+    """The messages that these events say, in order."""
+    whole = Transcript(events)
+    return [*whole.said, *whole.held]
 
 
-def wire_ids(events: Iterable[Recorded]) -> frozenset[str]:
-    """The call ids that stand on the transcript of these events."""
-    return frozenset(call.wire_id for one in events if isinstance(one.event, Replied) for call in one.event.calls)
+_IDS = ("id", "call_id", "tool_use_id", "tool_call_id")
+_DEEPEST = 6
+"""Ids of calls stand at most so deep in a message of any protocol; what a tool was given may be deeper."""
+
+
+def _imported_ids(wording: Wording) -> set[str]:
+    """All ids in an imported message, whatever they are of: one too many costs nothing."""
+    try:
+        read: Json = json.loads(f"[{wording}]")
+    except (ValueError, RecursionError):
+        return set()
+    return set(_ids(read, 0))
+
+
+def _ids(value: Json, depth: int) -> Iterator[str]:
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for one in value:
+            yield from _ids(one, depth + 1)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            if isinstance(one, str):
+                if name in _IDS:
+                    yield one
+            else:
+                yield from _ids(one, depth + 1)
 
 
 _IMAGE_BYTES = 10_000

@@ -2,13 +2,13 @@
 
 No socket, clock or randomness; time is the event's. Streaming, approval, cancellation, resume and
 retry are events like all others. Invariant: the state follows from the events alone, so a fold of a
-journal, cut anywhere, and `Resumed` give a state whose commands finish the run.
+journal, cut anywhere, and `Resumed` give a state whose commands finish the run. What is set on the way is
+set in one copy, made here; the state that was given stays as it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from remit.loop.command import Command, Tell
 from remit.loop.emit import emit
@@ -21,12 +21,9 @@ from remit.types.event import CallEnded, Event, Recorded
 
 __all__ = ["fold", "follow", "limit", "transition"]
 
+_EDGES = {(edge.phase, edge.on): tuple(one for one in TABLE if (one.phase, one.on) == (edge.phase, edge.on)) for edge in TABLE}
 
-def _by_phase() -> dict[Phase, tuple[Edge, ...]]:
-    return {phase: tuple(edge for edge in TABLE if edge.phase is phase) for phase in Phase}
-
-
-_EDGES = _by_phase()
+_LAST = frozenset({Phase.STOP, Phase.ESCALATE})
 
 
 def transition(state: RunState | None, recorded: Recorded) -> tuple[RunState, tuple[Command, ...]]:
@@ -36,15 +33,18 @@ def transition(state: RunState | None, recorded: Recorded) -> tuple[RunState, tu
         state: None before the first event.
     """
     before = state or RunState(run=recorded.run)
-    after, _ = follow(add(before, recorded), recorded.event.kind)
-    after, commands = emit(after)
-    return after, (*_news(before, recorded.event), *commands)
+    after = before.copied()
+    add(after, recorded)
+    follow(after, recorded.event.kind)
+    return after, _news(before, recorded.event) + emit(after)
 
 
 def limit(state: RunState, reason: str) -> tuple[RunState, tuple[Command, ...]]:
     """The next request does not fit: stop. Nothing is recorded before `RunEnded`; a fold comes here again."""
-    state, _ = follow(state, BUDGET_REFUSED)
-    return emit(replace(state, ending=Ending("stopped", reason)))
+    after = state.copied()
+    follow(after, BUDGET_REFUSED)
+    after.ending = Ending("stopped", reason)
+    return after, emit(after)
 
 
 def fold(events: Iterable[Recorded], *, max_attempts: int = MAX_ATTEMPTS) -> RunState:
@@ -70,22 +70,25 @@ def _news(before: RunState, event: Event) -> tuple[Command, ...]:
     return (Tell(event.call),) if call is not None and call.receipted and call.status != "ended" else ()
 
 
-def follow(state: RunState, trigger: str) -> tuple[RunState, tuple[Edge, ...]]:
-    """Follow the table: one edge that the trigger takes, then those that are taken at once; and which these were."""
+def follow(state: RunState, trigger: str) -> list[Edge]:
+    """Follow the table: one edge that the trigger takes, then those that are taken at once. Returns the edges taken."""
     taken: list[Edge] = []
     on: str | None = trigger
     while True:
-        edge = next((one for one in _EDGES[state.phase] if one.on == on and one.when(state)), None)
-        if edge is not None:
-            state = _enter(state, edge)
-            taken.append(edge)
-        elif on is None:
-            return state, tuple(taken)
+        for edge in _EDGES.get((state.phase, on), ()):
+            if edge.when(state):
+                _enter(state, edge)
+                taken.append(edge)
+                break
+        else:
+            if on is None:
+                return taken
         on = None
 
 
-def _enter(state: RunState, edge: Edge) -> RunState:
-    origin, phase = edge.phase, edge.to
-    closing = state.closing or (origin is Phase.INSPECT_STOP_REASON and phase is Phase.EXECUTE_CALLS)
-    ending = ending_of(state, origin=origin) if phase in (Phase.STOP, Phase.ESCALATE) else state.ending
-    return replace(state, phase=phase, commanded=False, closing=closing, ending=ending)
+def _enter(state: RunState, edge: Edge) -> None:
+    if edge.to in _LAST:
+        state.ending = ending_of(state, origin=edge.phase)
+    elif edge.to is Phase.EXECUTE_CALLS and edge.phase is Phase.INSPECT_STOP_REASON:
+        state.closing = True
+    state.phase, state.commanded = edge.to, False

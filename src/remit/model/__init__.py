@@ -7,6 +7,7 @@ loads no HTTP client.
 from __future__ import annotations
 
 from remit.model.provider import Anthropic, OpenAIChat, OpenAIResponses, need_key, resolve
+from remit.model.replay import ReplayModel
 from remit.model.scripted import Said, ScriptedCall, ScriptedModel, call
 from remit.model.sender import Timeouts
 
@@ -14,6 +15,7 @@ __all__ = [
     "Anthropic",
     "OpenAIChat",
     "OpenAIResponses",
+    "ReplayModel",
     "Said",
     "ScriptedCall",
     "ScriptedModel",

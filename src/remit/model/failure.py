@@ -18,13 +18,15 @@ from remit import ambient
 from remit.errors import ModelError
 from remit.types.ident import Json
 
-__all__ = ["Phase", "lost", "refused", "timed_out"]
+__all__ = ["Phase", "broken_off", "cut", "lost", "refused", "timed_out", "unusable"]
 
 Phase = Literal["connect", "send", "first_byte", "idle"]
 
-_WORD = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
-_FULL = re.compile(r"prompt is too long|maximum context length|context window|exceed context limit|too many tokens", re.I)
+_FULL = re.compile(
+    r"prompt is too long|maximum context length|context window|exceed context limit|too many tokens|input is too long", re.I
+)
 _MESSAGES = {
     "model.rate_limited": "the provider limits the rate of requests",
     "model.overloaded": "the provider is overloaded",
@@ -33,6 +35,8 @@ _MESSAGES = {
     "model.refused_request": "the provider called the request itself wrong",
     "model.unauthorized": "the provider did not accept the key, or it may not use this model",
     "model.context_full": "the conversation is longer than the model's context",
+    "model.stream_cut": "the provider's stream ended before its reply did",
+    "model.unusable": "the provider's response cannot be used",
 }
 _NO_ADDRESS = "; is the base URL right? For a compatible server it usually ends in /v1"
 _BY_STATUS = {
@@ -42,6 +46,7 @@ _BY_STATUS = {
     408: "model.timeout",
     409: "model.unavailable",
     413: "model.context_full",
+    424: "model.unavailable",
     425: "model.unavailable",
     429: "model.rate_limited",
     504: "model.timeout",
@@ -58,7 +63,10 @@ _BY_WORD = {
     "billing_error": "model.unauthorized",
     "insufficient_quota": "model.unauthorized",
     "timeout_error": "model.timeout",
+    "throttlingException": "model.rate_limited",
+    "modelTimeoutException": "model.timeout",
 }
+_WRONG = frozenset({"invalid_request_error", "not_found_error", "request_too_large", "invalid_prompt", "validationException"})
 _RETRYABLE = frozenset({"model.rate_limited", "model.overloaded", "model.unavailable", "model.timeout"})
 
 
@@ -74,6 +82,20 @@ def refused(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     """The error for a response that is no success."""
     said = _said(body)
     code = _code(status, said)
+    hint = _NO_ADDRESS if status in (404, 405) and not said.words else ""
+    return _failed(f"{_MESSAGES[code]} (HTTP {status}){hint}", code, said, headers, status=status)
+
+
+def broken_off(headers: Mapping[str, str], body: bytes) -> ModelError:
+    """The error for a stream that the provider broke off with an error body, after it had begun with a success."""
+    said = _said(body)
+    code = _worded(said) or ("model.refused_request" if _WRONG.intersection(said.words) else "model.unavailable")
+    if said.full:
+        code = "model.context_full"
+    return _failed(f"{_MESSAGES[code]} (in mid-stream)", code, said, headers, status=200)
+
+
+def _failed(message: str, code: str, said: _Said, headers: Mapping[str, str], *, status: int) -> ModelError:
     should = headers.get("x-should-retry")
     retryable = should == "true" if should in ("true", "false") else code in _RETRYABLE
     details: dict[str, object] = {"status": status}
@@ -85,8 +107,7 @@ def refused(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     request_id = headers.get("request-id") or headers.get("x-request-id") or ""
     if _ID.fullmatch(request_id):
         details["request_id"] = request_id
-    hint = _NO_ADDRESS if status in (404, 405) and not said.words else ""
-    return ModelError(f"{_MESSAGES[code]} (HTTP {status}){hint}", code=code, retryable=retryable, **details)
+    return ModelError(message, code=code, retryable=retryable, **details)
 
 
 def timed_out(phase: Phase) -> ModelError:
@@ -100,15 +121,29 @@ def lost(*, sent: bool, why: str = "") -> ModelError:
     return ModelError(f"{message} ({why})" if why else message, code="model.unavailable", retryable=True, sent=sent)
 
 
+def cut() -> ModelError:
+    """The error for a stream whose connection ended, well or badly, before the reply did."""
+    return ModelError(_MESSAGES["model.stream_cut"], code="model.stream_cut", retryable=True, sent=True)
+
+
+def unusable(why: str) -> ModelError:
+    """The error for a success that is of no use, and would be none if it were asked for again."""
+    return ModelError(f"{_MESSAGES['model.unusable']}: {why}", code="model.unusable", retryable=False, sent=True)
+
+
 def _code(status: int, said: _Said) -> str:
     if said.full and 400 <= status < 500:
         return "model.context_full"
-    for word in reversed(said.words):
-        if word in _BY_WORD:
-            return _BY_WORD[word]
+    worded = _worded(said)
+    if worded is not None:
+        return worded
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return "model.unavailable" if status >= 500 else "model.refused_request"
+
+
+def _worded(said: _Said) -> str | None:
+    return next((_BY_WORD[word] for word in reversed(said.words) if word in _BY_WORD), None)
 
 
 def _said(body: bytes) -> _Said:
@@ -117,10 +152,13 @@ def _said(body: bytes) -> _Said:
         whole: Json = json.loads(body)
     except (ValueError, RecursionError):
         return _Said()
-    error = whole.get("error") if isinstance(whole, dict) else None
-    if not isinstance(error, dict):
+    if not isinstance(whole, dict):
         return _Said()
-    words = tuple(word for key in ("type", "code") if isinstance(word := error.get(key), str) and _WORD.fullmatch(word))
+    error = whole.get("error")
+    if not isinstance(error, dict):
+        error = whole  # an event of a Responses stream says it flatly, and so does a cloud
+    said = [error.get(key) for key in ("type", "code", "status")]
+    words = tuple(word for word in said if isinstance(word, str) and word != "error" and _WORD.fullmatch(word))
     message = error.get("message")
     return _Said(words, isinstance(message, str) and _FULL.search(message) is not None)
 

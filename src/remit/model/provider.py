@@ -1,7 +1,7 @@
 """The providers' models: an address, a key, a wire.
 
 Knows no run. Invariant: a key is read from where it was given when a request is made, goes into one header, and
-into no message, digest or representation.
+into no message, digest or representation. An SDK client that is handed in keeps its key, its address and its waits.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from remit.canonical import digest
 from remit.errors import InputError
+from remit.model.client import ClientSender, platform_of
 from remit.model.sender import Sender, Timeouts
 from remit.types.ident import Digest
-from remit.types.model import Model, ProtocolName, Wire
+from remit.types.model import Gather, Heard, Model, ProtocolName, Wire
 from remit.wire import wire_for
 
 __all__ = ["Anthropic", "OpenAIChat", "OpenAIResponses", "need_key", "resolve"]
@@ -23,7 +24,7 @@ __all__ = ["Anthropic", "OpenAIChat", "OpenAIResponses", "need_key", "resolve"]
 
 @dataclass(frozen=True, slots=True)
 class _Service:
-    """What a provider's models have in common."""
+    """What a provider's models have in common. Without a `key_variable` no key is needed."""
 
     prefix: str
     protocol: ProtocolName
@@ -45,15 +46,27 @@ class _Remote:
         base_url: str | None = None,
         api_key: str | None = None,
         timeouts: Timeouts | None = None,
+        client: object = None,
     ) -> None:
-        service = self._service
         if not name:
             raise InputError("a model needs a name", code="model.name")
-        given = base_url or os.environ.get(service.address_variable) or None
+        service = self._service
         self._name = name
-        self._own_address = given is not None
-        self._url = _address(given or service.address) + service.path
+        self._prefix = service.prefix
         self._key = api_key
+        self._needs_key = False
+        self._sender: Sender | ClientSender
+        if client is not None:
+            if any(one is not None for one in (base_url, api_key, timeouts)):
+                raise InputError("an SDK client brings its own address, key and waits", code="model.client")
+            platform = platform_of(client)
+            self._prefix += f"-{platform}" if platform else ""
+            self._sender = ClientSender(client, service.path)
+            self._url = self._sender.url
+            return
+        given = base_url or os.environ.get(service.address_variable) or None
+        self._needs_key = given is None and bool(service.key_variable)
+        self._url = _address(given or service.address) + service.path
         self._sender = Sender(self._url, self._headers, timeouts or Timeouts())
 
     def __repr__(self) -> str:
@@ -61,7 +74,7 @@ class _Remote:
 
     @property
     def identity(self) -> str:
-        return f"{self._service.prefix}:{self._name}"
+        return f"{self._prefix}:{self._name}"
 
     @property
     def name(self) -> str:
@@ -71,15 +84,18 @@ class _Remote:
     def wire(self) -> Wire:
         return wire_for(self._service.protocol)
 
-    async def ask(self, body: bytes) -> bytes:
+    async def ask(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
         """Send one request body, return the response body. Asks once.
 
         Raises:
             ModelError: `model.rate_limited`, `model.overloaded`, `model.unavailable`, `model.timeout`,
-                `model.refused_request`, `model.unauthorized`, `model.context_full`.
-            InputError: there is no key (`model.key`); the message names the variable.
+                `model.refused_request`, `model.unauthorized`, `model.context_full`, `model.stream_cut`,
+                `model.unusable`.
+            ProtocolError: the stream is none of the protocol's.
+            InputError: there is no key (`model.key`), the message names the variable; or the environment's proxy
+                cannot be used (`model.proxy`).
         """
-        return await self._sender.post(body)
+        return await self._sender.post(body, gather, heard)
 
     def digest(self) -> Digest:
         return digest("remit.model", f"{self.identity}\n{self._url}")
@@ -90,12 +106,13 @@ class _Remote:
 
     def need_key(self) -> None:
         """As `need_key` of the module."""
-        self._headers()
+        if isinstance(self._sender, Sender):
+            self._headers()
 
     def _headers(self) -> Mapping[str, str]:
         key = self._key or os.environ.get(self._service.key_variable) or ""
         if not key:
-            if self._own_address:
+            if not self._needs_key:
                 return self._extra()
             variable = self._service.key_variable
             raise InputError(f"there is no key for {self.identity}: set {variable}", code="model.key", variable=variable)
@@ -118,6 +135,8 @@ class Anthropic(_Remote):
         base_url: without `/v1`; else `ANTHROPIC_BASE_URL`, else the provider's own.
         api_key: else `ANTHROPIC_API_KEY`. With an address of one's own none is needed.
         timeouts: how long to wait.
+        client: instead of these an asynchronous client of the `anthropic` package, for models that run in a cloud:
+            `AsyncAnthropicBedrock`, `AsyncAnthropicVertex`, ... Its retries are not used; closing it is for its owner.
     """
 
     _service = _Service(
@@ -133,6 +152,7 @@ class Anthropic(_Remote):
         return {"x-api-key": key}
 
     def _extra(self) -> Mapping[str, str]:
+        # The version that every model and every compatible server takes; later ones take settings away.
         return {"anthropic-version": "2023-06-01"}
 
 
@@ -144,6 +164,8 @@ class OpenAIResponses(_Remote):
         base_url: with its version, for example `http://localhost:8000/v1`; else `OPENAI_BASE_URL`, else the provider's own.
         api_key: else `OPENAI_API_KEY`. With an address of one's own none is needed.
         timeouts: how long to wait.
+        client: instead of these an asynchronous client of the `openai` package, for models that run in a cloud:
+            `AsyncAzureOpenAI`, ... Its retries are not used; closing it is for its owner.
     """
 
     _service = _Service(
@@ -164,6 +186,8 @@ class OpenAIChat(_Remote):
         base_url: with its version, for example `http://localhost:11434/v1`; else `OPENAI_BASE_URL`, else the provider's own.
         api_key: else `OPENAI_API_KEY`. With an address of one's own none is needed.
         timeouts: how long to wait.
+        client: instead of these an asynchronous client of the `openai` package, for models that run in a cloud:
+            `AsyncAzureOpenAI`, ... Its retries are not used; closing it is for its owner.
     """
 
     _service = _Service(
@@ -176,13 +200,42 @@ class OpenAIChat(_Remote):
     )
 
 
-_KINDS: dict[str, type[_Remote]] = {"anthropic": Anthropic, "openai": OpenAIResponses, "openai-chat": OpenAIChat}
+class _Local(OpenAIChat):
+    """A model that a server on this machine runs; made by `resolve`."""
+
+    def __repr__(self) -> str:
+        return f"resolve({self.identity!r})"
+
+
+def _local(prefix: str, port: int) -> type[_Local]:
+    service = _Service(
+        prefix=prefix,
+        protocol="openai-chat",
+        address=f"http://localhost:{port}/v1",
+        path="/chat/completions",
+        key_variable="",
+        address_variable="",
+    )
+    return type("_Local", (_Local,), {"_service": service})
+
+
+_KINDS: dict[str, type[_Remote]] = {
+    "anthropic": Anthropic,
+    "openai": OpenAIResponses,
+    "openai-chat": OpenAIChat,
+    "ollama": _local("ollama", 11434),
+    "vllm": _local("vllm", 8000),
+    "llama-cpp": _local("llama-cpp", 8080),
+}
 
 
 def resolve(
     identity: str, *, base_url: str | None = None, api_key: str | None = None, timeouts: Timeouts | None = None
 ) -> Model:
     """The model of a name like `anthropic:claude-sonnet-5-5`, `openai:NAME` (Responses) or `openai-chat:NAME`.
+
+    `ollama:NAME`, `vllm:NAME` and `llama-cpp:NAME` are models of a server on this machine, at the port that it takes
+    if nobody says otherwise; they need no key.
 
     Raises:
         InputError: there is no such provider, or the name is empty (`model.identity`).
@@ -206,6 +259,13 @@ def need_key(model: Model) -> None:
 
 def _address(url: str) -> str:
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    if parts.scheme not in ("http", "https") or not _is_host(parts) or parts.query or parts.fragment:
         raise InputError("a base URL is http or https with a host, and no query", code="model.base_url")
     return url.rstrip("/")
+
+
+def _is_host(parts: SplitResult) -> bool:
+    try:
+        return bool(parts.hostname) and parts.port != 0 and (parts.hostname.isascii() or bool(parts.hostname.encode("idna")))
+    except ValueError:  # a port or a name that cannot be one
+        return False

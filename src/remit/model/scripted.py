@@ -1,25 +1,32 @@
 """A model that says what it is told to: for tests, demonstrations and documentation.
 
-Speaks a real protocol through its wire, so everything else behaves as with a provider. Invariant: equal
-requests get equal replies; the ids of calls follow from the length of the transcript.
+Speaks a real protocol through its wire, as a stream too, so everything else behaves as with a provider. Invariant:
+equal requests get equal replies; the ids of calls follow from the length of the transcript.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from remit.canonical import digest
+from remit.canonical import digest, item_spans
 from remit.errors import InputError, ModelError
+from remit.model import failure
+from remit.model.hear import Hearing
 from remit.types.budget import Usage
 from remit.types.ident import Digest, Json
-from remit.types.model import ProtocolName, Stop, Wire
-from remit.wire import wire_for
+from remit.types.model import Gather, Heard, ProtocolName, Stop, Wire
+from remit.wire import render, wire_for
 from remit.wire.text import quote
 
 __all__ = ["Said", "ScriptedCall", "ScriptedModel", "call"]
+
+
+_KEPT = 16
+"""So many transcripts are counted side by side without being read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,7 @@ class Turn:
     calls: tuple[ScriptedCall, ...] = ()
     stop: Stop | None = None
     usage: Usage | None = None
+    cut: int | None = None
 
 
 Said = str | ScriptedCall | Sequence[ScriptedCall] | tuple[str, Sequence[ScriptedCall]] | Turn | BaseException | bytes
@@ -83,6 +91,7 @@ class ScriptedModel:
         self._turns = turns
         self._wire = wire_for(protocol)
         self._name = name
+        self._lengths = _Lengths()
         self.requests: list[bytes] = []
         """The bodies that it was asked, in their order."""
 
@@ -93,12 +102,18 @@ class ScriptedModel:
         text: str = "",
         stop: Stop | None = None,
         usage: Usage | None = None,
+        cut: int | None = None,
     ) -> Turn:
-        """A reply with a stop or usage of one's choice; `text` goes beside calls."""
+        """A reply with a stop or usage of one's choice; `text` goes beside calls.
+
+        Args:
+            cut: the connection is lost after so many events of the stream, so that the attempt fails
+                (`model.stream_cut`); the next turn answers the next one.
+        """
         if isinstance(content, str):
-            return Turn(content or text, (), stop, usage)
+            return Turn(content or text, (), stop, usage, cut)
         calls = (content,) if isinstance(content, ScriptedCall) else tuple(content)
-        return Turn(text, calls, stop, usage)
+        return Turn(text, calls, stop, usage, cut)
 
     @property
     def identity(self) -> str:
@@ -115,20 +130,29 @@ class ScriptedModel:
     def digest(self) -> Digest:
         return digest("remit.model", f"{self.identity}\n{self._wire.protocol}")
 
-    async def ask(self, body: bytes) -> bytes:
-        """The next reply.
+    async def ask(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
+        """The next reply; streamed in small pieces where a stream is gathered.
 
         Raises:
-            ModelError: the script is at its end (`model.script_ended`).
+            ModelError: the script is at its end (`model.script_ended`), or this reply is cut (`model.stream_cut`).
         """
         self.requests.append(body)
-        asked: dict[str, Json] = json.loads(body)
         said = self._next()
         if callable(said):
-            said = said(asked)
+            said = said(json.loads(body))
             if inspect.isawaitable(said):
                 said = await said
-        return self._written(said, asked)
+        match said:
+            case BaseException():
+                raise said
+            case bytes():
+                return said
+            case _:
+                turn = _turn(said)
+        reply = self._written(turn, body)
+        if gather is None and turn.cut is None:
+            return reply
+        return await self._streamed(reply, turn, None if gather is None else Hearing(gather, heard))
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -145,28 +169,66 @@ class ScriptedModel:
             )
         return self._turns[count - 1]
 
-    def _written(self, said: Said, asked: dict[str, Json]) -> bytes:
-        match said:
-            case BaseException():
-                raise said
-            case bytes():
-                return said
-            case str():
-                turn = Turn(said)
-            case ScriptedCall():
-                turn = Turn("", (said,))
-            case Turn():
-                turn = said
-            case (str(text), calls) if not isinstance(calls, ScriptedCall):
-                turn = Turn(text, tuple(calls))
-            case _:
-                turn = Turn("", tuple(one for one in said if isinstance(one, ScriptedCall)))
-                if len(turn.calls) != len(said):
-                    raise InputError("a scripted reply is text, calls, both, an error or bytes", code="model.script")
-        messages = asked.get("messages", asked.get("input"))
-        place = len(messages) if isinstance(messages, list) else 0
+    def _written(self, turn: Turn, asked: bytes) -> bytes:
+        minted = any(one.id is None for one in turn.calls)
+        place = self._lengths.of(asked) if minted else 0
         calls = [
             (f"call_{place}_{position}" if one.id is None else one.id, one.name, one.arguments)
             for position, one in enumerate(turn.calls)
         ]
         return self._wire.reply(turn.text, calls, stop=turn.stop, usage=turn.usage)
+
+    async def _streamed(self, reply: bytes, turn: Turn, hearing: Hearing | None) -> bytes:
+        for event in render(self._wire.protocol, reply)[: turn.cut]:
+            await asyncio.sleep(0)
+            if hearing is not None:
+                hearing.take(event)
+        if hearing is None or turn.cut is not None:
+            raise failure.cut()
+        return hearing.body({})
+
+
+def _turn(said: Said) -> Turn:
+    match said:
+        case Turn():
+            return said
+        case str():
+            return Turn(said)
+        case ScriptedCall():
+            return Turn("", (said,))
+        case (str(text), calls) if not isinstance(calls, ScriptedCall | str):
+            return Turn(text, tuple(calls))
+        case _:
+            calls = tuple(one for one in said if isinstance(one, ScriptedCall)) if isinstance(said, Sequence) else ()
+            if not isinstance(said, Sequence) or len(calls) != len(said):
+                raise InputError("a scripted reply is text, calls, both, an error or bytes", code="model.script")
+            return Turn("", calls)
+
+
+class _Lengths:
+    """How many messages a request holds. One that goes on from another is counted from where that one ended, so that a
+    long transcript is not read again for each of its turns."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+        """Requests as far as their last message, the newest last."""
+
+    def of(self, body: bytes) -> int:
+        """The number of messages, 0 where there are none."""
+        for stem, count in reversed(self._known.items()):
+            if body.startswith(stem) and body[len(stem)] in b",]":
+                del self._known[stem]
+                more = body[len(stem) :].decode()
+                return self._keep(body, count + (len(item_spans(f"[{more[1:]}")) if more[0] == "," else 0))
+        asked: dict[str, Json] = json.loads(body)
+        messages = asked.get("messages", asked.get("input"))
+        count = len(messages) if isinstance(messages, list) else 0
+        is_last = bool(count) and next(reversed(asked)) in ("messages", "input")
+        return self._keep(body, count) if is_last else count
+
+    def _keep(self, body: bytes, count: int) -> int:
+        if body.endswith(b"]}"):
+            self._known[body[:-2]] = count
+            while len(self._known) > _KEPT:
+                del self._known[next(iter(self._known))]
+        return count

@@ -1,7 +1,7 @@
-"""Sending bytes to a provider: one HTTP client per model and event loop.
+"""A provider's address, and the connections to it in each event loop.
 
-Knows no protocol. Invariant: one call of `post` is at most one request on the wire; redirects are not
-followed, so that a key goes to the address that was given and nowhere else.
+Knows no protocol and, until it is asked to send, no HTTP. Invariant: one call of `post` is at most one request on the
+wire; redirects are not followed, so that a key goes to the address that was given and nowhere else.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from remit.model import failure
+from remit.model.hear import Hearing
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Request, Response
+    from remit.model.exchange import Exchange
+    from remit.types.model import Gather, Heard
 
 __all__ = ["Sender", "Timeouts"]
 
@@ -25,7 +26,7 @@ class Timeouts:
     """How long to wait for a provider, in seconds; None waits for ever.
 
     Args:
-        connect: until the connection stands, and for a free one.
+        connect: until the connection stands.
         first_byte: from the request until the response begins; a model thinks here.
         idle: between two pieces of the response, and of the request.
     """
@@ -35,34 +36,40 @@ class Timeouts:
     idle: float | None = 60.0
 
 
+_MOST_BYTES = 64 << 20
+"""The largest response that is taken in: providers' are smaller by far, and a run holds its replies in memory."""
+
+
 class Sender:
     """A provider's address, with the connections to it.
 
     Args:
         url: where the requests go, whole.
-        headers: called when a client is made, so that keys are read then and kept nowhere else.
+        headers: called when the connections of an event loop are set up, so that keys are read then and kept nowhere
+            else.
+        most_bytes: the largest response that is taken in.
     """
 
-    def __init__(self, url: str, headers: Callable[[], Mapping[str, str]], timeouts: Timeouts) -> None:
+    def __init__(
+        self, url: str, headers: Callable[[], Mapping[str, str]], timeouts: Timeouts, *, most_bytes: int = _MOST_BYTES
+    ) -> None:
         self._url = url
         self._headers = headers
         self._timeouts = timeouts
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
+        self._most_bytes = most_bytes
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Exchange] = WeakKeyDictionary()
 
-    async def post(self, body: bytes) -> bytes:
-        """Send one body, return the response's.
+    async def post(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
+        """Send one body, return the response's; put together by `gather` where it is streamed.
 
         Raises:
             ModelError: there was no success.
+            ProtocolError: the stream is none of the protocol's.
+            InputError: there is no key, or no way out.
         """
         client = self._client()
-        waits = self._timeouts
-        phases = {"connect": waits.connect, "read": waits.first_byte, "write": waits.idle, "pool": waits.connect}
-        request = client.build_request("POST", self._url, content=body, extensions={"timeout": phases})
-        response, content = await _exchange(client, request, phases, waits.idle)
-        if response.status_code != 200:
-            raise failure.refused(response.status_code, response.headers, content)
-        return content
+        hearing = None if gather is None else Hearing(gather, heard)
+        return await client.post(body, hearing)
 
     async def aclose(self) -> None:
         """Close this event loop's connections; a later `post` opens new ones."""
@@ -70,46 +77,13 @@ class Sender:
         if client is not None:
             await client.aclose()
 
-    def _client(self) -> AsyncClient:
+    def _client(self) -> Exchange:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
-            from httpx2 import AsyncClient, Limits
+            from remit.model.exchange import Exchange
 
-            # The environment's proxies and certificates are for the way out to a provider (https). A plain
-            # address is a server of one's own: its requests, with their keys, pass no proxy.
-            client = AsyncClient(
-                headers={"content-type": "application/json", "user-agent": "remit", **self._headers()},
-                trust_env=self._url.startswith("https:"),
-                follow_redirects=False,
-                limits=Limits(max_connections=None, max_keepalive_connections=64),
-            )
-            self._clients[loop] = client
+            for gone in [one for one in self._clients if one.is_closed()]:
+                del self._clients[gone]  # its connections name it, so that it would not go by itself
+            client = self._clients[loop] = Exchange(self._url, self._headers(), self._timeouts, self._most_bytes)
         return client
-
-
-async def _exchange(
-    client: AsyncClient, request: Request, phases: dict[str, float | None], idle: float | None
-) -> tuple[Response, bytes]:
-    """One request and its whole response; `phases` is what the transport reads its current timeouts from."""
-    import httpx2
-
-    begun = False
-    try:
-        response = await client.send(request, stream=True)
-        begun = True
-        phases["read"] = idle
-        try:
-            return response, await response.aread()
-        finally:
-            await response.aclose()
-    except (httpx2.ConnectTimeout, httpx2.PoolTimeout):
-        raise failure.timed_out("connect") from None
-    except httpx2.WriteTimeout:
-        raise failure.timed_out("send") from None
-    except httpx2.TimeoutException:
-        raise failure.timed_out("idle" if begun else "first_byte") from None
-    except (httpx2.ConnectError, httpx2.ProxyError, httpx2.UnsupportedProtocol):
-        raise failure.lost(sent=False, why="no connection") from None
-    except (httpx2.RequestError, httpx2.InvalidURL, httpx2.StreamError):
-        raise failure.lost(sent=True, why="the connection broke") from None

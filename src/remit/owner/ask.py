@@ -28,8 +28,12 @@ async def ask(
     *,
     conversation: str | Conversation | None,
     request_id: str | None,
+    new: RunId | None = None,
 ) -> RunId:
     """The run for this request: a new one, or the one that its id names already.
+
+    Args:
+        new: the id of a new one; None: any.
 
     Raises:
         Conflict: the id names another request (`request.conflict`).
@@ -56,7 +60,7 @@ async def ask(
         if row is not None:
             return _same(row, request)
     try:
-        return await open_run(state, bound, principal, request, request_id=request_id)
+        return await open_run(state, bound, principal, request, request_id=request_id, new=new)
     except Conflict as error:
         if error.code != "request.exists" or request_id is None:
             raise

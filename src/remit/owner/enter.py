@@ -14,7 +14,7 @@ from pathlib import Path
 
 from remit.agent import Agent
 from remit.errors import DefinitionError, InputError
-from remit.ledger import SqliteLedger
+from remit.ledger import MemoryLedger, SqliteLedger
 from remit.owner.override import current
 from remit.owner.state import Live, Principals, State, recorder_for
 from remit.owner.waiting import OnWaiting, Teller
@@ -38,6 +38,7 @@ class Setup:
     principals: Principals | None
     on_waiting: OnWaiting | None
     secrets: tuple[str, ...]
+    dry_run: bool
 
     @classmethod
     def of(
@@ -50,6 +51,7 @@ class Setup:
         principals: Principals | None,
         on_waiting: OnWaiting | None,
         secrets: Sequence[str],
+        dry_run: bool,
     ) -> Setup:
         """Check what was passed.
 
@@ -66,6 +68,9 @@ class Setup:
             if agent.name in by_name:
                 message = f"two agents are named {agent.name!r}; give one of them another name"
                 raise DefinitionError(message, code="owner.agents", agent=agent.name)
+            if dry_run and any(tool.effect is not None for tool in agent.hosted):
+                message = f"agent {agent.name!r} has provider-run tools that change something: no dry run can keep them off"
+                raise InputError(message, code="owner.dry_run", agent=agent.name)
             by_name[agent.name] = agent
         check_secrets(secrets, "secrets= of Remit")
         if drain_s < 0:
@@ -78,6 +83,7 @@ class Setup:
             principals=principals,
             on_waiting=on_waiting,
             secrets=tuple(secrets),
+            dry_run=dry_run,
         )
 
 
@@ -92,7 +98,9 @@ class Open:
 async def enter(setup: Setup) -> Open:
     """Open the ledger, take up what may go on, and start the background."""
     instead = current()
-    ledger = instead.ledger or _ledger_of(setup.ledger)
+    ledger = instead.ledger or (MemoryLedger() if setup.dry_run and setup.ledger is None else _ledger_of(setup.ledger))
+    if setup.dry_run and ledger.durable:
+        raise InputError("a dry run keeps nothing: leave ledger= out", code="owner.dry_run")
     await ledger.open()
     state = State(
         ledger=ledger,
@@ -101,6 +109,8 @@ async def enter(setup: Setup) -> Open:
         principals=setup.principals,
         secrets=setup.secrets,
         model=instead.model,
+        dry_run=setup.dry_run,
+        outcomes=instead.outcomes,
     )
     teller = None if setup.on_waiting is None else _teller(state, setup.on_waiting)
     try:

@@ -17,7 +17,7 @@ from remit.types.model import HeadSpec
 from remit.types.principal import Principal
 from remit.types.run import RunRow
 
-__all__ = ["first_events"]
+__all__ = ["first_events", "started"]
 
 
 def first_events(
@@ -29,17 +29,19 @@ def first_events(
     context: Label = TRUSTED,
     before: RunStarted | None = None,
     after: RunId | None = None,
+    waits: bool = False,
 ) -> tuple[Event, ...]:
     """The events that begin the run of `row`.
 
     Args:
         context: the label that the conversation has now.
         before, after: how the conversation's last run was started, and its id.
+        waits: the conversation's last reply waits for a request that adds no words to it.
 
     Raises:
         InputError, ProtocolError: the request or the imported history does not fit the agent or its provider.
     """
-    events: list[Event] = [_started(bound, principal, row, context.join(request.label), after)]
+    events: list[Event] = [started(bound, principal, row, context.join(request.label), after=after, waits=waits)]
     if before is not None and before.agent_digest != bound.agent.digest:
         events.append(AgentChanged(was=before.agent_digest, now=bound.agent.digest))
     wire = bound.model.wire
@@ -56,7 +58,10 @@ def first_events(
     return tuple(events)
 
 
-def _started(bound: Bound, principal: Principal, row: RunRow, label: Label, after: RunId | None) -> RunStarted:
+def started(
+    bound: Bound, principal: Principal, row: RunRow, label: Label, *, after: RunId | None = None, waits: bool = False
+) -> RunStarted:
+    """The first event of all, with what the agent of now gives the run for good."""
     agent, model = bound.agent, bound.model
     tools = agent.catalogue.tools
     wire_names = {ours: theirs for theirs, ours in model.wire.names([tool.name for tool in tools]).items()}
@@ -72,6 +77,7 @@ def _started(bound: Bound, principal: Principal, row: RunRow, label: Label, afte
             ToolRecorded(name=tool.name, wire_name=wire_names[tool.name], contract=tool.contract, effect=tool.effect_kind)
             for tool in tools
         ),
+        fallbacks=tuple(one.identity for one in bound.fallbacks),
         tenant=principal.tenant,
         subject=principal.subject,
         scopes=tuple(sorted(principal.scopes)),
@@ -86,6 +92,8 @@ def _started(bound: Bound, principal: Principal, row: RunRow, label: Label, afte
         on_wait=agent.on_wait,
         answer_schema=None if schema is None else encode(dict(schema)),
         max_tokens=agent.max_tokens,
+        hosted_writes=tuple(tool.type for tool in agent.hosted if tool.effect is not None),
+        answers_only=waits,
     )
 
 
@@ -104,7 +112,7 @@ def _head(bound: Bound, instructions: str) -> Wording:
         parallel=agent.parallel,
         answer_schema=None if agent.answer_type is None else agent.answer_type.schema,
         settings=agent.settings,
-        server_tools=tuple(agent.server_tools),
+        server_tools=tuple(tool.declaration for tool in agent.hosted),
     )
     bound.heads.clear()
     bound.heads[instructions] = model.wire.head(head)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from remit.errors import RunOwned
 from remit.owner.drive import closed_here, outcome_of
 from remit.owner.follow import row_of
+from remit.owner.record import take_or_record
 from remit.owner.state import State
-from remit.owner.take import is_due, is_owned, standing_of_row, try_take_up
+from remit.owner.take import is_due, is_owned, standing_of_row
 from remit.types.ident import RunId
 from remit.types.principal import Principal
 from remit.types.run import RunRow, Standing, Submitted
@@ -40,7 +41,7 @@ async def until_still(state: State, run: RunId, caller: Principal | None = None)
         row = await row_of(state.ledger, run, caller)
         owned = await is_owned(state, row)
         if not owned and await _can_take(state, row) and await is_due(state, row):
-            if await try_take_up(state, row, caller):
+            if await take_or_record(state, row, caller):
                 continue
         elif not owned:
             still = await _still(state, row)

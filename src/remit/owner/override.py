@@ -6,14 +6,20 @@ Knows only names and values. Invariant: what is overridden is so for the tasks o
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
+from remit.types.ident import CallId
 from remit.types.ledger import Ledger
 from remit.types.model import Model
+from remit.types.outcome import Outcome
 
 __all__ = ["Overrides", "current", "override"]
+
+
+Outcomes = Callable[[CallId], Outcome | None]
+"""What a call came to when it was recorded; None if nothing ran for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,7 @@ class Overrides:
     model: Model | None = None
     deps: object | None = None
     ledger: Ledger | None = None
+    outcomes: Outcomes | None = None
 
 
 _NOTHING = Overrides()
@@ -35,15 +42,23 @@ def current() -> Overrides:
 
 
 @contextlib.contextmanager
-def override(*, model: Model | None = None, deps: object | None = None, ledger: Ledger | None = None) -> Generator[None]:
+def override(
+    *,
+    model: Model | None = None,
+    deps: object | None = None,
+    ledger: Ledger | None = None,
+    outcomes: Outcomes | None = None,
+) -> Generator[None]:
     """Every `Remit` made and entered inside takes these in place of its own; blocks nest.
 
     Args:
         model: answers in place of every agent's model.
         deps: what handlers find in `ctx.deps`.
         ledger: where runs are kept.
+        outcomes: what calls came to, in the place of every handler; none is started.
     """
-    given = {name: value for name, value in (("model", model), ("deps", deps), ("ledger", ledger)) if value is not None}
+    every = {"model": model, "deps": deps, "ledger": ledger, "outcomes": outcomes}
+    given = {name: value for name, value in every.items() if value is not None}
     token = _current.set(replace(_current.get(), **given))  # type: ignore[arg-type]
     try:
         yield

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
+from typing import Literal, cast, overload
 
 from remit.agent import Agent, Conversation
 from remit.errors import InputError
 from remit.gate import Gate
-from remit.owner import ask, decide, enter, follow, join, record, recover, take
+from remit.owner import ask, decide, enter, follow, join, record, recover, stream, take
 from remit.owner.decide import By
 from remit.owner.enter import LedgerLike, Open
 from remit.owner.request import Asked
@@ -25,6 +26,7 @@ from remit.types.ledger import Ledger
 from remit.types.operation import Operation, OperationState
 from remit.types.principal import Principal
 from remit.types.run import RunRow, RunStatus, Standing, Submitted
+from remit.types.stream import Delta, Retracted, Step
 
 __all__ = ["Remit"]
 
@@ -44,6 +46,9 @@ class Remit:
             where no caller gives scopes; without it the recorded scopes stand.
         on_waiting: called for each approval and question that waits, at least once; sync or async.
         secrets: values that no result, error text or channel may show; each has at least four characters.
+        dry_run: reads run; of a write all steps up to the look-up are taken, then its call is answered with what would
+            have happened. Nobody is asked, and `done=` is not: what it looks for has not been done. Nothing is
+            kept, so what a real ledger knows to have happened is not known here; `ledger=` stays out.
 
     Raises:
         DefinitionError: two agents have one name.
@@ -59,9 +64,17 @@ class Remit:
         principals: Principals | None = None,
         on_waiting: OnWaiting | None = None,
         secrets: Sequence[str] = (),
+        dry_run: bool = False,
     ) -> None:
         self._setup = enter.Setup.of(
-            ledger, agents, deps=deps, drain_s=drain_s, principals=principals, on_waiting=on_waiting, secrets=secrets
+            ledger,
+            agents,
+            deps=deps,
+            drain_s=drain_s,
+            principals=principals,
+            on_waiting=on_waiting,
+            secrets=secrets,
+            dry_run=dry_run,
         )
         self._open: Open | None = None
 
@@ -128,6 +141,27 @@ class Remit:
         run = await ask.ask(state, agent, request, principal, conversation=conversation, request_id=request_id)
         return await join.until_still(state, run, principal)
 
+    def stream(
+        self,
+        agent: str | Agent,
+        request: Asked,
+        *,
+        principal: Principal,
+        conversation: str | Conversation | None = None,
+        request_id: str | None = None,
+    ) -> AsyncIterator[Step]:
+        """As `run`, and yield what happens on the way: `async for step in remit.stream(...)`.
+
+        First the committed events in their order (`Recorded`), between them what is being written (`Delta`) and what of it
+        stands for nothing (`Retracted`), last the standing with which `run` would have returned. The text deltas of a
+        request, one after the other, are the text of its reply. The run begins with the first step that is asked for;
+        whoever stops asking changes nothing for it.
+
+        Raises:
+            InputError, Conflict, Denied: as `run`.
+        """
+        return stream.stream(self._state, agent, request, principal, conversation=conversation, request_id=request_id)
+
     async def submit(
         self,
         agent: str | Agent,
@@ -161,15 +195,37 @@ class Remit:
         """Wait until a run has ended or waits for people, whoever drives it, in this or another process."""
         return await join.until_still(self._state, RunId(run), principal)
 
-    def follow(self, run: str, after: int = 0, principal: Principal | None = None) -> AsyncIterator[Recorded]:
+    @overload
+    def follow(
+        self, run: str, after: int = 0, principal: Principal | None = None, *, deltas: Literal[False] = False
+    ) -> AsyncIterator[Recorded]: ...
+
+    @overload
+    def follow(
+        self, run: str, after: int = 0, principal: Principal | None = None, *, deltas: Literal[True]
+    ) -> AsyncIterator[Recorded | Delta | Retracted]: ...
+
+    def follow(
+        self, run: str, after: int = 0, principal: Principal | None = None, *, deltas: bool = False
+    ) -> AsyncIterator[Recorded] | AsyncIterator[Recorded | Delta | Retracted]:
         """Yield the run's committed events with a sequence number above `after`, from any process, as they come.
 
         It ends after the run has ended; while the run is paused it waits.
 
+        Args:
+            run: its id.
+            after: where to begin.
+            principal: whose run it must be; None: anybody's.
+            deltas: whether to give what is being written as well, as `stream` does. A run of this process is streamed for
+                it; of another process, if its agent says so (`Agent(stream=True)`). Else a text comes in one piece.
+
         Raises:
             NotFound: there is no such run, or it is another principal's.
         """
-        return follow.follow(self._state.ledger, RunId(run), after=after, principal=principal)
+        if deltas:
+            return stream.hear(self._state, RunId(run), after=after, principal=principal)
+        events = follow.follow(self._state.ledger, RunId(run), after=after, principal=principal)
+        return cast("AsyncIterator[Recorded]", events)
 
     async def standing(self, run: str, principal: Principal | None = None) -> Standing | Submitted:
         """How a run stands now; `Submitted` while it goes on."""

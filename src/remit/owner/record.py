@@ -14,13 +14,13 @@ from remit.ledger import Journal
 from remit.loop import Driver, RunSpec
 from remit.model import ScriptedModel
 from remit.owner.follow import row_of
-from remit.owner.head import first_events
+from remit.owner.head import started
 from remit.owner.principal import recorded_principal
 from remit.owner.request import Request
 from remit.owner.state import State
 from remit.owner.take import is_owned, protocol_of, try_take_up
 from remit.types.delivery import CancelRun, Decision, Delivered, Withdrawal
-from remit.types.event import CancelRequested, Recorded, Resumed, RunEnded, RunStarted
+from remit.types.event import CancelRequested, Event, Recorded, Resumed, RunEnded, RunStarted
 from remit.types.ident import RunId
 from remit.types.principal import Principal
 from remit.types.run import RunRow
@@ -28,6 +28,8 @@ from remit.types.run import RunRow
 __all__ = ["record", "take_or_record"]
 
 _UNFIT = ("model.protocol", "model.key")
+_NEVER = ("conversation.protocol", "conversation.messages")
+"""What keeps a message from ever starting in its conversation."""
 
 
 async def record(state: State, run: RunId) -> None:
@@ -44,16 +46,18 @@ async def record(state: State, run: RunId) -> None:
         return
 
 
-async def take_or_record(state: State, row: RunRow) -> bool:
+async def take_or_record(state: State, row: RunRow, caller: Principal | None = None) -> bool:
     """`try_take_up`. Where the agent's model cannot go on with the run, what people said is journaled all the same, and
-    a cancel ends it.
+    a cancel ends it. A message that no longer fits the conversation that it waited for is ended.
 
     Raises:
         InputError: `model.protocol` or `model.key`: the run is where it was.
     """
     try:
-        return await try_take_up(state, row)
+        return await try_take_up(state, row, caller)
     except InputError as error:
+        if error.code in _NEVER and row.status == "queued":
+            return await _cannot_start(state, row, error.code)
         if error.code not in _UNFIT:
             raise
         await _record(state, row.id)
@@ -97,22 +101,30 @@ async def _was_cancelled(state: State, row: RunRow) -> bool:
 
 
 async def _never_start(state: State, row: RunRow, cancelled: Delivered) -> None:
-    """End a run that waited behind its conversation: nothing of it enters the conversation."""
-    request = await Request.from_json(await state.ledger.request(row.id), state.ledger)
-    principal = Principal(row.subject, row.tenant, request.scopes)
-    started = first_events(state.bound(row.agent), principal, request, row)[0]
+    """End a run that waited behind its conversation, because somebody cancelled it."""
     delivery = cancelled.delivery
     assert isinstance(delivery, CancelRun)
+    said = CancelRequested(by=delivery.by, reason=delivery.reason)
+    await _end_queued(state, row, said, RunEnded(how="cancelled", reason="cancelled"), taken=(cancelled.id,))
+
+
+async def _cannot_start(state: State, row: RunRow, reason: str) -> bool:
+    """End a run that waited behind its conversation, and cannot go on from where that is now. False: another was faster."""
+    try:
+        await _end_queued(state, row, RunEnded(how="escalated", reason=reason))
+    except (RunOwned, Conflict):
+        return False
+    state.nudge()  # the next in the queue
+    return True
+
+
+async def _end_queued(state: State, row: RunRow, *events: Event, taken: tuple[int, ...] = ()) -> None:
+    """Nothing of a run that never started enters its conversation."""
+    request = await Request.from_json(await state.ledger.request(row.id), state.ledger)
+    principal = Principal(row.subject, row.tenant, request.scopes)
+    first = started(state.bound(row.agent), principal, row, request.label)
     journal = Journal(state.ledger, row.id, lambda _: None, epoch=row.epoch, sequence=row.sequence)
-    await journal.commit(
-        started,
-        CancelRequested(by=delivery.by, reason=delivery.reason),
-        RunEnded(how="cancelled", reason="cancelled"),
-        taken=(cancelled.id,),
-        claim=True,
-        status="ended",
-        release=True,
-    )
+    await journal.commit(first, *events, taken=taken, claim=True, status="ended", release=True)
 
 
 async def _end(state: State, row: RunRow) -> None:

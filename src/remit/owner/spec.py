@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from remit.budget import context_window
 from remit.loop import RunSpec
 from remit.model import need_key
 from remit.owner.state import Bound, State
@@ -23,15 +22,18 @@ def spec_of(bound: Bound, state: State, run: RunId, principal: Principal) -> Run
     """The spec of one run of this agent.
 
     Raises:
-        InputError: there is no key for its model (`model.key`).
+        InputError: there is no key for one of its models (`model.key`).
     """
-    need_key(bound.model)
+    for model in bound.models:
+        need_key(model)
     agent = bound.agent
     return RunSpec(
         model=bound.model,
+        fallbacks=bound.fallbacks,
+        streams=partial(state.streams, run, always=agent.stream),
         answer=None if agent.answer_type is None else agent.answer_type.check,
         done=_done(bound, state, run, principal),
-        context_tokens=agent.context_tokens or context_window(bound.model.identity),
+        context_tokens=agent.context_tokens,
         log=bound.recorder.log_event,
         polls=frozenset(tool.name for tool in agent.catalogue.tools if tool.polls),
     )

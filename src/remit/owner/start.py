@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from remit import ambient
 from remit.budget import price_bound
 from remit.errors import Conflict, Denied, InputError
-from remit.loop import Driver
+from remit.loop import Driver, is_waiting
 from remit.owner.drive import launch
 from remit.owner.head import first_events
 from remit.owner.principal import scopes_of_now
@@ -42,7 +42,9 @@ class _Start:
     create: Create | None
 
 
-async def open_run(state: State, bound: Bound, principal: Principal, request: Request, *, request_id: str | None) -> RunId:
+async def open_run(
+    state: State, bound: Bound, principal: Principal, request: Request, *, request_id: str | None, new: RunId | None = None
+) -> RunId:
     """Make a new run and start it, or store it as queued behind the run that holds its conversation.
 
     Raises:
@@ -51,7 +53,7 @@ async def open_run(state: State, bound: Bound, principal: Principal, request: Re
         InputError: the agent cannot run this request.
     """
     _check_price(bound)
-    row = _new_row(bound, principal, request, request_id)
+    row = _new_row(new or RunId(ambient.new_id("run")), bound, principal, request, request_id=request_id)
     start = _Start(bound, principal, request, row, Create(row, request.to_json()))
     if row.conversation is not None and await _must_wait(state, row):
         await _queue(state, start)
@@ -81,9 +83,8 @@ async def start_queued(state: State, bound: Bound, row: RunRow) -> None:
     await _begin(state, _Start(bound, principal, request, row, None))
 
 
-def _new_row(bound: Bound, principal: Principal, request: Request, request_id: str | None) -> RunRow:
+def _new_row(run: RunId, bound: Bound, principal: Principal, request: Request, *, request_id: str | None) -> RunRow:
     now = ambient.now_ms()
-    run = RunId(ambient.new_id("run"))
     return RunRow(
         id=run,
         root=run,
@@ -112,8 +113,9 @@ async def _begin(state: State, start: _Start) -> None:
         before = None if last is None else await _started_of(state, last)
         _check_fit(start, before)
         label = TRUSTED if conversation is None else conversation.label
-        events = first_events(bound, principal, request, row, context=label, before=before, after=last)
         history = await state.ledger.transcript(row.conversation, tenant=row.tenant)
+        waits = is_waiting(history)
+        events = first_events(bound, principal, request, row, context=label, before=before, after=last, waits=waits)
         hold = HoldConversation(row.conversation, row.tenant, row.subject, row.agent, last or _NONE_YET)
         changes = (hold, *changes)
 
@@ -172,9 +174,12 @@ async def _started_of(state: State, run: RunId) -> RunStarted | None:
 def _check_price(bound: Bound) -> None:
     agent = bound.agent
     limits = [budget for budget in (agent.budget, agent.conversation_budget) if budget is not None]
-    if any(budget.usd is not None for budget in limits) and price_bound(bound.model.identity, 1, 1) is None:
-        raise InputError(
-            f"agent {agent.name!r} has a usd budget, and the price of {bound.model.identity!r} is not known; "
-            "limit tokens instead, or take a model with a known price",
-            code="budget.price_unknown",
-        )
+    if all(budget.usd is None for budget in limits):
+        return
+    for model in bound.models:
+        if price_bound(model.identity, 1, 1) is None:
+            raise InputError(
+                f"agent {agent.name!r} has a usd budget, and the price of {model.identity!r} is not known; "
+                "limit tokens instead, or take a model with a known price",
+                code="budget.price_unknown",
+            )

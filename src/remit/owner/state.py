@@ -7,8 +7,9 @@ task in a process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from remit.agent import Agent
@@ -16,6 +17,7 @@ from remit.errors import InputError, NotFound
 from remit.gate import Gate
 from remit.loop import Driver
 from remit.model import resolve
+from remit.owner.override import Outcomes
 from remit.tool import Catalogue, Tool
 from remit.trace import Recorder, Redactor
 from remit.types.ident import Digest, RunId, Wording
@@ -53,10 +55,39 @@ class Bound:
             return self.instead
         return resolve(self.agent.model) if isinstance(self.agent.model, str) else self.agent.model
 
+    @cached_property
+    def fallbacks(self) -> tuple[Model, ...]:
+        """The models that are asked where that one does not answer.
+
+        Raises:
+            InputError: one speaks another protocol (`agent.fallback`).
+        """
+        if self.instead is not None:
+            return ()
+        models = tuple(resolve(one) if isinstance(one, str) else one for one in self.agent.fallback)
+        for model in models:
+            if model.wire.protocol != self.model.wire.protocol:
+                message = (
+                    f"fallback= of agent {self.agent.name!r}: {model.identity!r} speaks {model.wire.protocol}, and "
+                    f"{self.model.identity!r} {self.model.wire.protocol}; a run goes on with the same transcript only"
+                )
+                raise InputError(message, code="agent.fallback", agent=self.agent.name)
+        return models
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """All that may be asked, in their order."""
+        return (self.model, *self.fallbacks)
+
     async def aclose(self) -> None:
-        """Close the model's connections, if it was made here."""
-        if isinstance(self.agent.model, str) and self.instead is None and "model" in self.__dict__:
+        """Close the connections of the models that were made here."""
+        if self.instead is not None:
+            return
+        if isinstance(self.agent.model, str) and "model" in self.__dict__:
             await self.model.aclose()
+        for given, model in zip(self.agent.fallback, self.__dict__.get("fallbacks", ()), strict=False):
+            if isinstance(given, str):
+                await model.aclose()
 
 
 @dataclass(slots=True)
@@ -74,10 +105,13 @@ class State:
 
     Args:
         model: answers in place of every agent's own, in tests.
+        outcomes: what calls came to, in the place of every handler, in replays.
+        dry_run: nothing that changes anything is done.
         lost: runs of ours whose driving ended in an error, to be taken up again, and how often that was so.
         again_s: runs that could not be taken up, and when to try again.
         news: set when something here made work for the take-up.
         recording: held while an inbox is journaled that no driver takes.
+        heard: how many here listen to a run's deltas. `spoke`: runs whose deltas may be in the ledger.
     """
 
     ledger: Ledger
@@ -86,17 +120,47 @@ class State:
     principals: Principals | None
     secrets: Sequence[str]
     model: Model | None = None
+    dry_run: bool = False
+    outcomes: Outcomes | None = None
     live: dict[RunId, Live] = field(default_factory=dict[RunId, Live])
     lost: dict[RunId, int] = field(default_factory=dict[RunId, int])
     again_s: dict[RunId, float] = field(default_factory=dict[RunId, float])
     news: asyncio.Event = field(default_factory=asyncio.Event)
     recording: asyncio.Lock = field(default_factory=asyncio.Lock)
     closing: bool = False
+    heard: dict[RunId, int] = field(default_factory=dict[RunId, int])
+    spoke: set[RunId] = field(default_factory=set[RunId])
     _bound: dict[str, Bound] = field(default_factory=dict[str, Bound])
 
     def nudge(self) -> None:
         """Something may be taken up now."""
         self.news.set()
+
+    def streams(self, run: RunId, *, always: bool) -> bool:
+        """Whether somebody may hear the run's replies while they are written."""
+        if always or run in self.heard:
+            self.spoke.add(run)
+            return True
+        return False
+
+    @contextmanager
+    def hearing(self, run: RunId) -> Generator[None]:
+        """Somebody here listens to the run's deltas."""
+        self.heard[run] = self.heard.get(run, 0) + 1
+        try:
+            yield
+        finally:
+            self.heard[run] -= 1
+            if not self.heard[run]:
+                del self.heard[run]
+                if run not in self.live:
+                    self.hush(run)
+
+    def hush(self, run: RunId) -> None:
+        """The run stands still here: what was told of its last reply is forgotten, once nobody here listens."""
+        if run in self.spoke and run not in self.heard:
+            self.spoke.discard(run)
+            self.ledger.hush(run)
 
     def bound(self, name: str) -> Bound:
         """The agent of that name, ready to run.
@@ -110,6 +174,8 @@ class State:
                 known = ", ".join(sorted(self.agents)) or "none"
                 message = f"no agent {name!r} in Remit(agents=...); it has: {known}"
                 raise NotFound(message, code="agent.unknown", agent=name)
+            if self.dry_run:
+                agent = replace(agent, done=None)
             secrets = (*self.secrets, *agent.secrets)
             recorder = recorder_for(secrets)
             self._bound[name] = Bound(agent, self._gate(agent, secrets, recorder), recorder, self.model)
@@ -143,6 +209,8 @@ class State:
             agent_digest=agent.digest,
             budget=agent.budget,
             progress=recorder.log_progress,
+            dry_run=self.dry_run,
+            outcomes=self.outcomes,
         )
 
 

@@ -127,6 +127,8 @@ class Tool:
 
     def touches(self, arguments: Arguments, *, on_error: Callable[[Exception], None] | None = None) -> tuple[str, ...] | None:
         """What a call touches; None is undeclared, and disjoint from nothing. `on_error` is told what a function raised."""
+        if self.resources is None:
+            return None
         properties = self.declaration.schema.get("properties")
         parameters = frozenset(properties if isinstance(properties, dict) else ())
         return touched(self.resources, arguments, parameters, on_error)

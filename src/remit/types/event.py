@@ -57,6 +57,7 @@ class RunStarted:
 
     `fallbacks` are the identities of the models that are asked, in this order, where `model` does not answer.
     `hosted_writes` are the types of provider-run tools that may change something: each request is a write itself.
+    `answers_only`: the conversation's last reply waits for a request that adds no words to it.
     """
 
     agent: str
@@ -82,6 +83,7 @@ class RunStarted:
     answer_schema: str | None = None
     max_tokens: int = 0
     hosted_writes: tuple[str, ...] = ()
+    answers_only: bool = False
     kind: Literal["run.started"] = "run.started"
 
 

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import NewType
 
-__all__ = ["ApprovalId", "CallId", "ConversationId", "Digest", "Json", "OperationId", "OwnerId", "RunId", "Wording", "call_id"]
+__all__ = [
+    "ApprovalId",
+    "CallId",
+    "ConversationId",
+    "Digest",
+    "Json",
+    "OperationId",
+    "OwnerId",
+    "RunId",
+    "Wording",
+    "call_id",
+    "is_request",
+    "request_id",
+]
 
 RunId = NewType("RunId", str)
 ConversationId = NewType("ConversationId", str)
@@ -20,6 +33,19 @@ CallId = NewType("CallId", str)
 def call_id(turn: int, position: int) -> CallId:
     """The call at `position` (from 0) of the reply of `turn` (from 1)."""
     return CallId(f"{turn}.{position}")
+
+
+_REQUEST = "request:"
+
+
+def request_id(turn: int, attempt: int) -> CallId:
+    """The model request itself, where it may change something; no reply proposes it."""
+    return CallId(f"{_REQUEST}{turn}.{attempt}")
+
+
+def is_request(call: CallId) -> bool:
+    """Whether it is a model request's."""
+    return call.startswith(_REQUEST)
 
 
 Digest = NewType("Digest", str)

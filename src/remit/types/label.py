@@ -26,6 +26,8 @@ class Label:
 
     def join(self, other: Label) -> Label:
         """What holds both: trusted only if both are, readable only by those who may read both."""
+        if other.trusted and other.readers is None and not other.sources:
+            return self
         if self.readers is None:
             readers = other.readers
         else:

@@ -6,7 +6,7 @@ end. A conversation is a list of `Wording`s: text exactly as it goes to the prov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -147,13 +147,13 @@ class Reading:
     Args:
         max_tokens: the cap that was sent; output tokens equal to it count as cut.
         names: wire name -> our name.
-        used_ids: wire ids that the transcript holds already.
+        used_ids: wire ids that the transcript holds already; looked up, never copied.
         mint: an id for the call at a position, where the provider's cannot stand.
     """
 
     max_tokens: int
     names: Mapping[str, str]
-    used_ids: frozenset[str] = frozenset()
+    used_ids: Set[str] = frozenset()
     mint: Callable[[int], str]
 
 

@@ -19,9 +19,11 @@ __all__ = ["Delta", "Retracted", "Step"]
 class Delta:
     """A piece of a reply that is still being written. Not recorded: the reply itself is, once it is whole.
 
+    The text deltas of a request, one after the other, are the text of its reply.
+
     Args:
         after: sequence number of the `ModelRequested` that it answers.
-        index: from 0, counting the deltas of this attempt: a follower that comes back skips those that it has.
+        index: from 0, counting the deltas of this attempt; a follower that comes back is given them from 0 again.
         kind: `text` and `reasoning` are to be shown one after the other; `call` is the name of a tool that the
             model begins to propose.
     """

@@ -11,8 +11,9 @@ from remit.wire.anthropic import AnthropicWire
 from remit.wire.name import wire_name
 from remit.wire.openai_chat import OpenAIChatWire
 from remit.wire.openai_responses import OpenAIResponsesWire
+from remit.wire.render import render
 
-__all__ = ["wire_for", "wire_name"]
+__all__ = ["render", "wire_for", "wire_name"]
 
 _WIRES: dict[ProtocolName, Wire] = {
     "anthropic": AnthropicWire(),

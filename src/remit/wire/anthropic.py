@@ -11,26 +11,31 @@ from collections.abc import Mapping, Sequence
 from remit.errors import InputError
 from remit.types.budget import Usage
 from remit.types.ident import Json, Wording
-from remit.types.model import HeadSpec, ProtocolName, Reading, Reply, ResultText, Stop
+from remit.types.model import Gather, HeadSpec, ProtocolName, Reading, Reply, ResultText, Stop
 from remit.types.part import File, Image, Part, Text
-from remit.wire import anthropic_history, anthropic_reply, media
+from remit.wire import anthropic_history, anthropic_mend, anthropic_reply, media
+from remit.wire.anthropic_stream import AnthropicGather
 from remit.wire.name import wire_name, wire_names, wire_names_of
-from remit.wire.request import check_server_tools, finish, join
+from remit.wire.request import check_server_tools, finish, join, renamed
 from remit.wire.schema import answer_schema
 from remit.wire.text import is_object, quote
 
 __all__ = ["AnthropicWire"]
 
 _OURS = "it is set from the agent"
+_STREAMED = "replies stream where somebody listens"
 _REFUSED = {
     "messages": "the conversation is the journal's",
     "model": _OURS,
     "system": _OURS,
     "tools": _OURS,
-    "stream": "replies are read whole",
+    "stream": _STREAMED,
     "thread": "no state is kept at the provider",
 }
-_RUN_THERE = ("web_search", "web_fetch", "code_execution", "tool_search_tool", "advisor", "mcp_toolset")
+_COUNTED = ("web_search", "web_fetch", "advisor")
+"""Provider-run tools that take `max_uses`."""
+
+_RUN_THERE = (*_COUNTED, "code_execution", "tool_search_tool", "mcp_toolset")
 _TOOLSETS = ("browser", "computer")
 """Families whose results must name them; a call of a member is read as `computer:click`."""
 
@@ -63,6 +68,9 @@ class AnthropicWire:
         names = wire_names_of(spec)
         tools = [_declared(spec, index, names) for index in range(len(spec.tools))]
         tools += check_server_tools(spec.server_tools, _RUN_THERE)
+        if any("max_uses" in tool and not str(tool.get("type")).startswith(_COUNTED) for tool in spec.server_tools):
+            why = f"max_uses is a limit of {', '.join(_COUNTED)} only; the provider does not count the others"
+            raise InputError(why, code="server_tool.max_uses")
         if tools:
             own["tools"] = tools
             own |= _choice(spec, names)
@@ -72,19 +80,25 @@ class AnthropicWire:
         own["cache_control"] = {"type": "ephemeral"}
         return finish(own, spec, refused=_REFUSED, caps=("max_tokens",))
 
-    def body(self, head: Wording, messages: Sequence[Wording]) -> bytes:
-        return join(head, "messages", messages)
+    def body(self, head: Wording, messages: Sequence[Wording], *, stream: bool = False) -> bytes:
+        return join(head, "messages", messages, stream=stream)
+
+    def head_for(self, head: Wording, model: str) -> Wording:
+        return renamed(head, model)
+
+    def gather(self, names: Mapping[str, str]) -> Gather:
+        return AnthropicGather(names)
 
     def user(self, parts: Sequence[Part]) -> Wording:
         kept = media.spoken(parts)
         match kept:
             case [Text(text=text)]:
-                return Wording(quote({"role": "user", "content": text}))
+                return Wording(f'{{"role":"user","content":{quote(text)}}}')
             case _:
                 return Wording(quote({"role": "user", "content": [_block(part) for part in kept]}))
 
     def results(self, results: Sequence[ResultText]) -> Wording:
-        return Wording(quote({"role": "user", "content": [_result(result) for result in results]}))
+        return Wording(f'{{"role":"user","content":[{",".join(map(_result, results))}]}}')
 
     def reply(
         self,
@@ -97,15 +111,7 @@ class AnthropicWire:
         stop = stop or ("calls" if calls else "end")
         if stop not in _STOPS:
             raise InputError(f"the anthropic protocol has no stop {stop}", code="stop.unknown")
-        spent = usage or Usage(input_tokens=10, output_tokens=5)
-        counted: dict[str, Json] = {
-            "input_tokens": spent.input_tokens - spent.cache_read_tokens - spent.cache_write_tokens,
-            "cache_creation_input_tokens": spent.cache_write_tokens,
-            "cache_read_input_tokens": spent.cache_read_tokens,
-            "output_tokens": spent.output_tokens,
-        }
-        if spent.reasoning_tokens:
-            counted["output_tokens_details"] = {"thinking_tokens": spent.reasoning_tokens}
+        counted = anthropic_mend.counted(usage or Usage(input_tokens=10, output_tokens=5))
         details: Json = {"type": "refusal", "category": None, "explanation": text or None} if stop == "refusal" else None
         return (
             '{"id":"msg_scripted","type":"message","role":"assistant","model":"scripted",'
@@ -115,6 +121,9 @@ class AnthropicWire:
 
     def read(self, body: bytes, reading: Reading) -> Reply:
         return anthropic_reply.read(body, reading)
+
+    def restore(self, reply: Reply) -> bytes:
+        return anthropic_mend.restore(reply)
 
     def load(self, messages: Sequence[Json]) -> tuple[Wording, ...]:
         anthropic_history.check(messages)
@@ -165,22 +174,22 @@ def _block(part: Part) -> Json:
             return {"type": "document", "source": source, "title": name}
 
 
-def _result(result: ResultText) -> Json:
+def _result(result: ResultText) -> str:
     """One answer. An error holds text only (the API refuses other content beside `is_error`), and is never empty."""
-    blocks: list[Json] = [{"type": "text", "text": result.text}] if result.text.strip() else []
+    said = result.text if result.text.strip() else ""
+    content = quote(_shown(result, said) if result.attachments else said or "(empty)")
+    error = ',"is_error":true' if result.error else ""
+    toolset = result.name.rpartition(":")[0]
+    named = f',"toolset_name":{quote(toolset)}' if toolset in _TOOLSETS else ""
+    return f'{{"type":"tool_result","tool_use_id":{quote(result.wire_id)},"content":{content}{error}{named}}}'
+
+
+def _shown(result: ResultText, said: str) -> Json:
+    blocks: list[Json] = [{"type": "text", "text": said}] if said else []
     for attachment, data in result.attachments:
         part = None if result.error else media.as_part(attachment, data)
         blocks.append(_block(part) if part is not None else {"type": "text", "text": media.described(attachment, data)})
-    plain = not result.attachments
-    answer: dict[str, Json] = {
-        "type": "tool_result",
-        "tool_use_id": result.wire_id,
-        "content": (result.text if result.text.strip() else "(empty)") if plain else blocks,
-    }
-    if result.error:
-        answer["is_error"] = True
-    toolset = result.name.rpartition(":")[0]
-    return {**answer, "toolset_name": toolset} if toolset in _TOOLSETS else answer
+    return blocks
 
 
 def _content(text: str, calls: Sequence[tuple[str, str, str]]) -> str:

@@ -7,13 +7,16 @@ only from `stop_reason: tool_use`; blocks of unknown types are kept and mean not
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from remit.types.budget import Usage
-from remit.types.ident import Wording
+from remit.types.ident import Json, Wording
 from remit.types.model import Call, Mend, Reading, Reply, Stop
+from remit.wire.anthropic_mend import mended
+from remit.wire.cut import Cut, cut_out, raw_members
 from remit.wire.ident import settle
 from remit.wire.name import tool_of
-from remit.wire.text import Node, Splices, quote, unread
+from remit.wire.text import Node, count_of, is_object, object_of, objects_of, string_of, unread
 
 __all__ = ["FIT", "read"]
 
@@ -29,8 +32,10 @@ _STOPS: dict[str, Stop] = {
     "compaction": "compaction",
 }
 _SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
-_Block = tuple[str, Node]
-"""A content block with its type."""
+_OURS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+"""Blocks that no tool of the provider's has made."""
+
+_AT = "response.content[]"
 
 
 def read(body: bytes, reading: Reading) -> Reply:
@@ -39,38 +44,41 @@ def read(body: bytes, reading: Reading) -> Reply:
     Raises:
         ProtocolError: it is not a message.
     """
-    message = Node.of(body)
-    if message.string("type") == "error" or "content" not in message.values:
+    cut = cut_out(body, ("content",), "a message")
+    message = cut.rest
+    if message.get("type") == "error":
         raise unread("response", "is not a message")
-    blocks = [(block.string("type"), block) for block in message.children("content")]
-    raw_stop = message.string("stop_reason")
-    stop = _stop(raw_stop, message, [kind for kind, _ in blocks], reading.max_tokens)
-    splices = Splices()
-    calls, mends = _calls(blocks, stop, splices, reading)
-    kept = _drop_empty(blocks, splices, mends)
-    content = splices.apply(message.text, *message.spans["content"])
+    blocks = objects_of(cut.value, "response.content")
+    kinds = [string_of(block, "type", _AT) for block in blocks]
+    usage = object_of(message, "usage", "response")
+    raw_stop = string_of(message, "stop_reason", "response")
+    stop = _stop(raw_stop, usage, kinds, reading.max_tokens)
+    calls, mends = _calls(cut, blocks, kinds, stop, reading) if "tool_use" in kinds else ((), [])
+    text, empty = _said(blocks, kinds)
+    mends += empty
+    content = mended(cut.text, mends) if mends else cut.text[cut.start : cut.end]
+    hosted = not _OURS.issuperset(kinds)
     return Reply(
-        wording=Wording(f'{{"role":"assistant","content":{content}}}' if kept else ""),
-        text=_text(blocks),
+        wording=Wording(f'{{"role":"assistant","content":{content}}}' if len(empty) < len(blocks) else ""),
+        text=text,
         calls=calls,
         stop=stop,
         raw_stop=raw_stop,
-        usage=_usage(message.child("usage")),
-        model=message.string("model"),
-        response_id=message.string("id"),
+        usage=_usage(usage) if usage else Usage(),
+        model=string_of(message, "model", "response"),
+        response_id=string_of(message, "id", "response"),
         refusal=_refusal(message) if stop == "refusal" else None,
-        unresolved=_unresolved(blocks),
+        unresolved=_unresolved(blocks, kinds) if hosted else (),
         mends=tuple(mends),
-        hosted=any(kind in _SERVER_CALLS or kind.endswith("_tool_result") for kind, _ in blocks),
+        hosted=hosted and any(kind in _SERVER_CALLS or kind.endswith("_tool_result") for kind in kinds),
     )
 
 
-def _stop(raw: str, message: Node, kinds: list[str], max_tokens: int) -> Stop:
+def _stop(raw: str, usage: Mapping[str, Json] | None, kinds: list[str], max_tokens: int) -> Stop:
     """Why it stopped. A stop that contradicts the blocks is `unknown`: nothing runs, nothing is finished."""
     stop: Stop = _STOPS.get(raw, "unknown")
-    usage = message.child("usage")
-    spent = usage.count("output_tokens") if usage else 0
-    hosted = any(kind in _SERVER_CALLS for kind in kinds)
+    spent = count_of(usage, "output_tokens", "response.usage") if usage else 0
+    hosted = not _OURS.issuperset(kinds) and any(kind in _SERVER_CALLS for kind in kinds)
     # A server tool's own loop may sample several times, so that its sum may pass the cap and be whole.
     if stop in ("calls", "end") and 0 < max_tokens <= spent and (spent == max_tokens or not hosted):
         return "length"
@@ -79,99 +87,101 @@ def _stop(raw: str, message: Node, kinds: list[str], max_tokens: int) -> Stop:
     return stop
 
 
-def _calls(blocks: list[_Block], stop: Stop, splices: Splices, reading: Reading) -> tuple[tuple[Call, ...], list[Mend]]:
-    at = [(index, block) for index, (kind, block) in enumerate(blocks) if kind == "tool_use"]
-    hosted = frozenset(block.string("id") for kind, block in blocks if kind in _SERVER_CALLS)
-    ids, mends = settle([block.value("id") for _, block in at], reading, fit=FIT, reserved=hosted)
-    for mend in mends:
-        splices.member(at[mend.position][1], "id", quote(mend.now))
+def _calls(
+    cut: Cut, blocks: list[dict[str, Json]], kinds: list[str], stop: Stop, reading: Reading
+) -> tuple[tuple[Call, ...], list[Mend]]:
+    at = [index for index, kind in enumerate(kinds) if kind == "tool_use"]
+    taken = {string_of(block, "id", _AT) for block, kind in zip(blocks, kinds, strict=True) if kind in _SERVER_CALLS}
+    ids, mends = settle([blocks[index].get("id") for index in at], reading, fit=FIT, reserved=taken)
+    inputs = _inputs(cut, blocks)
     # Calls before a mid-reply change of model may be the refusing model's, cut off.
-    handed_over = max((index for index, (kind, _) in enumerate(blocks) if kind == "fallback"), default=-1)
+    handed_over = (
+        max((index for index, kind in enumerate(kinds) if kind == "fallback"), default=-1) if "fallback" in kinds else -1
+    )
     calls: list[Call] = []
-    for position, ((index, block), wire_id) in enumerate(zip(at, ids, strict=True)):
-        cut = index < handed_over or (stop in ("length", "context", "refusal") and index == len(blocks) - 1)
-        arguments = _arguments(block)
-        if cut and not isinstance(block.value("input"), dict):
-            splices.member(block, "input", "{}")
-            mends.append(Mend("call.cut", arguments, "{}", position))
-        caller = block.child("caller")
+    for position, (index, wire_id) in enumerate(zip(at, ids, strict=True)):
+        block = blocks[index]
+        cut_off = index < handed_over or (stop in ("length", "context", "refusal") and index == len(blocks) - 1)
+        given = block.get("input")
+        arguments = string_of(block, "input", _AT) if isinstance(given, str) else inputs[index]
+        arguments = arguments if arguments.strip() else "{}"
+        if not isinstance(given, dict):
+            # The API takes back nothing but an object; what is whole inside a text stays what it is.
+            whole = not cut_off and is_object(arguments)
+            mends.append(Mend("call.cut", arguments, arguments if whole else "{}", position))
+        caller = object_of(block, "caller", _AT)
         calls.append(
             Call(
                 position=position,
                 wire_id=wire_id,
-                name=tool_of(reading.names, block.string("toolset_name"), block.string("name")),
+                name=tool_of(reading.names, string_of(block, "toolset_name", _AT), string_of(block, "name", _AT)),
                 arguments=arguments,
-                cut=cut,
-                caller=caller.string("type") or "unknown" if caller else "direct",
+                cut=cut_off,
+                caller=string_of(caller, "type", _AT) or "unknown" if caller is not None else "direct",
             )
         )
     return tuple(calls), mends
 
 
-def _arguments(block: Node) -> str:
-    """`input` as it was written; compatible servers send the model's text as a string, and then it is that text."""
-    if not isinstance(block.value("input"), str):
-        return block.raw("input") or "{}"
-    text = block.string("input")
-    return text if text.strip() else "{}"
+def _inputs(cut: Cut, blocks: list[dict[str, Json]]) -> list[str]:
+    """Each block's `input` as it was written, empty where there is none."""
+    raws = raw_members(cut, "input", [block for block in blocks if "input" in block])
+    if raws is None:
+        return [block.raw("input") or "" for block in Node.of(cut.text.encode()).children("content")]
+    rest = iter(raws)
+    return [next(rest) if "input" in block else "" for block in blocks]
 
 
-def _drop_empty(blocks: list[_Block], splices: Splices, mends: list[Mend]) -> bool:
-    """Cut out text blocks that say nothing, which the API refuses to take back. Returns whether anything is left."""
-    kept = [kind != "text" or bool(block.string("text").strip()) for kind, block in blocks]
-    first = kept.index(True) if True in kept else len(kept)
-    if 0 < first < len(blocks):
-        splices.put(blocks[0][1].start, blocks[first][1].start, "")
-    for index, keep in enumerate(kept):
-        if keep:
-            continue
-        mends.append(Mend("text.empty", blocks[index][1].string("text"), "", index))
-        if index > first:
-            splices.put(blocks[index - 1][1].end, blocks[index][1].end, "")
-    return first < len(kept)
+def _said(blocks: list[dict[str, Json]], kinds: list[str]) -> tuple[str, list[Mend]]:
+    """The visible text, and the text blocks that say nothing, which the API refuses to take back.
 
-
-def _text(blocks: list[_Block]) -> str:
-    """Visible text. Neighbouring blocks are one text (citations split it); what other blocks part is on lines of its own."""
+    Neighbouring blocks are one text (citations split it); what other blocks part is on lines of its own.
+    """
     pieces: list[str] = []
+    empty: list[Mend] = []
     parted = False
-    for kind, block in blocks:
-        text = block.string("text") if kind == "text" else ""
-        if text:
-            pieces.append(f"\n{text}" if pieces and parted else text)
-        parted = kind != "text"
-    return "".join(pieces)
+    for index, kind in enumerate(kinds):
+        parted = parted or kind != "text"
+        if kind == "text":
+            text = string_of(blocks[index], "text", _AT)
+            if text:
+                pieces.append(f"\n{text}" if pieces and parted else text)
+            if not text or text.isspace():
+                empty.append(Mend("text.empty", text, "", index))
+            parted = False
+    return "".join(pieces), empty
 
 
-def _unresolved(blocks: list[_Block]) -> tuple[str, ...]:
-    done = {block.string("tool_use_id") for kind, block in blocks if kind.endswith("tool_result")}
-    asked = [block.string("id") for kind, block in blocks if kind in _SERVER_CALLS]
+def _unresolved(blocks: list[dict[str, Json]], kinds: list[str]) -> tuple[str, ...]:
+    typed = list(zip(kinds, blocks, strict=True))
+    done = {string_of(block, "tool_use_id", _AT) for kind, block in typed if kind.endswith("tool_result")}
+    asked = [string_of(block, "id", _AT) for kind, block in typed if kind in _SERVER_CALLS]
     return tuple(one for one in asked if one not in done)
 
 
-def _refusal(message: Node) -> str | None:
-    details = message.child("stop_details")
-    return (details.string("explanation") or details.string("category") or None) if details else None
+def _refusal(message: Mapping[str, Json]) -> str | None:
+    details = object_of(message, "stop_details", "response")
+    place = "response.stop_details"
+    return (string_of(details, "explanation", place) or string_of(details, "category", place) or None) if details else None
 
 
-def _usage(usage: Node | None) -> Usage:
+def _usage(usage: Mapping[str, Json]) -> Usage:
     """Input is the sum of its three counts; a compaction is not in the top-level ones and is added."""
-    if usage is None:
-        return Usage()
-    details = usage.child("output_tokens_details")
-    total = _counted(usage, details.count("thinking_tokens") if details else 0)
-    for entry in usage.children("iterations"):
-        if entry.string("type") == "compaction":
+    details = object_of(usage, "output_tokens_details", "response.usage")
+    total = _counted(usage, count_of(details, "thinking_tokens", "response.usage") if details else 0)
+    for entry in objects_of(usage.get("iterations"), "response.usage.iterations"):
+        if string_of(entry, "type", "response.usage.iterations[]") == "compaction":
             total += _counted(entry, 0)
     return total
 
 
-def _counted(usage: Node, thinking: int) -> Usage:
-    written, cached = usage.count("cache_creation_input_tokens"), usage.count("cache_read_input_tokens")
+def _counted(usage: Mapping[str, Json], thinking: int) -> Usage:
+    place = "response.usage"
+    written, cached = (count_of(usage, f"cache_{how}_input_tokens", place) for how in ("creation", "read"))
     return Usage(
-        input_tokens=usage.count("input_tokens") + written + cached,
+        input_tokens=count_of(usage, "input_tokens", place) + written + cached,
         cache_read_tokens=cached,
         cache_write_tokens=written,
-        output_tokens=usage.count("output_tokens"),
+        output_tokens=count_of(usage, "output_tokens", place),
         reasoning_tokens=thinking,
     )

@@ -5,7 +5,7 @@ Knows no protocol. Invariant: after `settle` every id fits, is unique in its rep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from re import Pattern
 from typing import Literal
 
@@ -17,7 +17,7 @@ __all__ = ["settle"]
 
 
 def settle(
-    found: Sequence[Json], reading: Reading, *, fit: Pattern[str], reserved: frozenset[str] = frozenset()
+    found: Sequence[Json], reading: Reading, *, fit: Pattern[str], reserved: Set[str] = frozenset()
 ) -> tuple[list[str], list[Mend]]:
     """The ids under which a reply's calls go on, in its order, and what was mended.
 
@@ -26,33 +26,29 @@ def settle(
         fit: what a whole id must match.
         reserved: ids of other things in the same reply.
     """
-    taken = set(reading.used_ids | reserved)
-    natural = {one for one in found if isinstance(one, str)}
+    used, taken = reading.used_ids, set(reserved)
     ids: list[str] = []
     mends: list[Mend] = []
     for position, one in enumerate(found):
-        fault = _fault(one, fit, taken)
-        if fault is None and isinstance(one, str):
+        if isinstance(one, str) and one not in taken and one not in used and fit.fullmatch(one):
             now = one
         else:
-            now = _fresh(reading.mint(position), taken | natural)
-            mends.append(Mend(fault or "id.unfit", storable(one) if isinstance(one, str) else "", now, position))
+            now = _fresh(reading.mint(position), (used, taken, {other for other in found if isinstance(other, str)}))
+            mends.append(Mend(_fault(one, fit), storable(one) if isinstance(one, str) else "", now, position))
         ids.append(now)
         taken.add(now)
     return ids, mends
 
 
-def _fault(one: Json, fit: Pattern[str], taken: set[str]) -> Literal["id.missing", "id.duplicate", "id.unfit"] | None:
+def _fault(one: Json, fit: Pattern[str]) -> Literal["id.missing", "id.duplicate", "id.unfit"]:
     if one is None or one == "":
         return "id.missing"
-    if not isinstance(one, str) or not fit.fullmatch(one):
-        return "id.unfit"
-    return "id.duplicate" if one in taken else None
+    return "id.duplicate" if isinstance(one, str) and fit.fullmatch(one) else "id.unfit"
 
 
-def _fresh(wanted: str, taken: set[str]) -> str:
+def _fresh(wanted: str, taken: Sequence[Set[str]]) -> str:
     """The minted id, or the next one like it that nothing has."""
     name, count = wanted, 1
-    while name in taken:
+    while any(name in ids for ids in taken):
         name, count = f"{wanted}_{count}", count + 1
     return name

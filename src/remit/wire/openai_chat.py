@@ -11,18 +11,20 @@ from collections.abc import Mapping, Sequence
 from remit.errors import InputError
 from remit.types.budget import Usage
 from remit.types.ident import Json, Wording
-from remit.types.model import HeadSpec, ProtocolName, Reading, Reply, ResultText, Stop
+from remit.types.model import Gather, HeadSpec, ProtocolName, Reading, Reply, ResultText, Stop
 from remit.types.part import File, Image, Part, Text
-from remit.wire import media, openai_chat_history, openai_chat_reply
+from remit.wire import media, openai_chat_history, openai_chat_mend, openai_chat_reply
 from remit.wire.name import wire_name, wire_names, wire_names_of
+from remit.wire.openai_chat_stream import OpenAIChatGather
 from remit.wire.openai_usage import CHAT, written_usage
-from remit.wire.request import check_server_tools, finish
+from remit.wire.request import check_server_tools, finish, renamed
 from remit.wire.schema import answer_schema, is_strict
 from remit.wire.text import quote
 
 __all__ = ["OpenAIChatWire"]
 
 _OURS = "it is set from the agent"
+_STREAMED = "replies stream where somebody listens"
 _HOSTED = "name provider-run tools in server_tools"
 _REFUSED = {
     "messages": "the conversation is the journal's",
@@ -30,14 +32,14 @@ _REFUSED = {
     "tools": _OURS,
     "functions": _OURS,
     "function_call": _OURS,
-    "stream": "replies are read whole",
+    "stream": _STREAMED,
+    "stream_options": _STREAMED,
     "n": "one reply is read",
     "audio": "audio is not read",
     "modalities": "audio is not read",
     "store": "no state is kept at the provider",
     "web_search_options": _HOSTED,
 }
-_RUN_THERE = ("web_search", "web_fetch", "browser_search", "code_interpreter", "code_execution")
 _STOPS: dict[Stop, str] = {"calls": "tool_calls", "end": "stop", "length": "length", "filter": "content_filter"}
 
 
@@ -55,7 +57,7 @@ class OpenAIChatWire:
         own: dict[str, Json] = {"model": spec.model, "max_completion_tokens": spec.max_tokens}
         names = wire_names_of(spec)
         tools = [_declared(spec, index, names) for index in range(len(spec.tools))]
-        tools += check_server_tools(spec.server_tools, _RUN_THERE)
+        tools += check_server_tools(spec.server_tools)
         if tools:
             own["tools"] = tools
             if spec.tool_choice != "auto":
@@ -70,21 +72,28 @@ class OpenAIChatWire:
         system = quote({"role": "system", "content": spec.instructions}) if spec.instructions.strip() else ""
         return Wording(f'{head},"messages":[{system}]')
 
-    def body(self, head: Wording, messages: Sequence[Wording]) -> bytes:
+    def body(self, head: Wording, messages: Sequence[Wording], *, stream: bool = False) -> bytes:
         opened, kept = head[:-1], ",".join(filter(None, messages))
         comma = "," if kept and not opened.endswith("[") else ""
-        return f"{{{opened}{comma}{kept}]}}".encode()
+        asked = ',"stream":true,"stream_options":{"include_usage":true}' if stream else ""
+        return f"{{{opened}{comma}{kept}]{asked}}}".encode()
+
+    def head_for(self, head: Wording, model: str) -> Wording:
+        return renamed(head, model)
+
+    def gather(self, names: Mapping[str, str]) -> Gather:
+        return OpenAIChatGather(names)
 
     def user(self, parts: Sequence[Part]) -> Wording:
         kept = media.spoken(parts)
         match kept:
             case [Text(text=text)]:
-                return Wording(quote({"role": "user", "content": text}))
+                return Wording(f'{{"role":"user","content":{quote(text)}}}')
             case _:
                 return Wording(quote({"role": "user", "content": [_part(part) for part in kept]}))
 
     def results(self, results: Sequence[ResultText]) -> Wording:
-        return Wording(",".join(quote(_result(result)) for result in results))
+        return Wording(",".join(map(_result, results)))
 
     def reply(
         self,
@@ -112,6 +121,9 @@ class OpenAIChatWire:
 
     def read(self, body: bytes, reading: Reading) -> Reply:
         return openai_chat_reply.read(body, reading)
+
+    def restore(self, reply: Reply) -> bytes:
+        return openai_chat_mend.restore(reply)
 
     def load(self, messages: Sequence[Json]) -> tuple[Wording, ...]:
         openai_chat_history.check(messages)
@@ -149,7 +161,7 @@ def _part(part: Part) -> Json:
             return {"type": "file", "file": {"filename": name, "file_data": media.data_url(kind, data)}}
 
 
-def _result(result: ResultText) -> Json:
+def _result(result: ResultText) -> str:
     """One answer: text. An image is described and not sent in a user message after it, where a tool's words
     would pass for the person's.
     """
@@ -157,7 +169,8 @@ def _result(result: ResultText) -> Json:
     for attachment, data in result.attachments:
         text = None if result.error else media.as_text(attachment.media_type, data)
         lines.append(f"{attachment.name}:\n{text}" if text is not None else media.described(attachment, data))
-    return {"role": "tool", "tool_call_id": result.wire_id, "content": "\n".join(lines)}
+    said = "\n".join(lines)
+    return f'{{"role":"tool","tool_call_id":{quote(result.wire_id)},"content":{quote(said)}}}'
 
 
 def _message(text: str, calls: Sequence[tuple[str, str, str]]) -> dict[str, Json]:

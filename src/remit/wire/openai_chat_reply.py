@@ -2,24 +2,33 @@
 
 Knows no socket. The message goes back whole, response-only members included (`annotations`, `refusal: null`,
 `audio: null`): the API takes its own message back, as its own examples do, and what a compatible server adds
-(reasoning) it wants back. Invariant: nothing runs on `length`, `content_filter`, a refusal or an unknown word.
+(reasoning) it wants back. A role that a server left out is added, and an empty `tool_calls`, which others refuse to
+take back, is left out: neither says anything. Invariant: nothing runs on `length`, `content_filter`, a refusal or an
+unknown word.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from remit.types.ident import Wording
+from remit.types.ident import Json, Wording
 from remit.types.model import Call, Mend, Reading, Reply, Stop
+from remit.wire.cut import Cut, cut_out
 from remit.wire.ident import settle
 from remit.wire.name import tool_of
+from remit.wire.openai_chat_mend import enveloped, mended
 from remit.wire.openai_usage import CHAT, read_usage
-from remit.wire.text import Node, Splices, is_object, quote, unread
+from remit.wire.text import Node, is_object, object_of, objects_of, quote, string_of, unread
 
 __all__ = ["FIT", "read"]
 
 FIT = re.compile(r"[!-~]{1,256}")
 """Compatible servers write ids like `functions.search:0`, and want them back."""
+
+_ROLES = ("assistant", "", None)
+_AT = "response.choices[0].message"
+_CALLED = f"{_AT}.tool_calls[]"
 
 
 def read(body: bytes, reading: Reading) -> Reply:
@@ -28,37 +37,41 @@ def read(body: bytes, reading: Reading) -> Reply:
     Raises:
         ProtocolError: it is not one completion.
     """
-    whole = Node.of(body)
-    choices = whole.children("choices")
-    message = choices[0].child("message") if len(choices) == 1 else None
-    if message is None or message.string("role") != "assistant":
+    cut = cut_out(body, ("choices", 0, "message"), "one assistant message")
+    choices, message = objects_of(cut.rest.get("choices"), "response.choices"), cut.value
+    if len(choices) != 1 or not isinstance(message, dict) or message.get("role") not in _ROLES:
         raise unread("response.choices", "is not one assistant message")
-    raw_stop = choices[0].string("finish_reason")
-    items = message.children("tool_calls")
-    usage = read_usage(whole.child("usage"), CHAT)
-    refusal = message.string("refusal") or None
-    stop = _stop(raw_stop, bool(items), refusal, message)
+    raw_stop = string_of(choices[0], "finish_reason", "response.choices[0]")
+    items = objects_of(message.get("tool_calls"), f"{_AT}.tool_calls")
+    usage = read_usage(object_of(cut.rest, "usage", "response"), CHAT)
+    refusal = string_of(message, "refusal", _AT) or None
+    legacy = object_of(message, "function_call", _AT) is not None
+    stop = _stop(raw_stop, bool(items), refusal, legacy)
     if stop in ("calls", "end") and 0 < reading.max_tokens <= usage.output_tokens:
         stop = "length"
     text = _text(message)
-    splices = Splices()
-    calls, mends = _calls(items, stop, splices, reading)
-    empty = not (items or text or refusal or message.child("function_call") or message.child("audio"))
+    calls, mends = _calls(cut, items, stop, reading) if items else ((), [])
+    empty = not (items or text or refusal or legacy or object_of(message, "audio", _AT))
+    written = cut.text[cut.start : cut.end]
+    if mends:
+        written = mended(written, mends)
+    if not message.get("role") or ("tool_calls" in message and not items):
+        written = enveloped(written)
     return Reply(
-        wording=Wording("" if empty else splices.apply(message.text, message.start, message.end)),
+        wording=Wording("" if empty else written),
         text=text,
         calls=calls,
         stop=stop,
         raw_stop=raw_stop,
         usage=usage,
-        model=whole.string("model"),
-        response_id=whole.string("id"),
+        model=string_of(cut.rest, "model", "response"),
+        response_id=string_of(cut.rest, "id", "response"),
         refusal=refusal if stop in ("refusal", "filter") else None,
         mends=tuple(mends),
     )
 
 
-def _stop(raw: str, calls: bool, refusal: str | None, message: Node) -> Stop:
+def _stop(raw: str, calls: bool, refusal: str | None, legacy: bool) -> Stop:
     """Why it stopped.
 
     `stop` with `tool_calls` is a stop to call tools: the API itself says so where a function was forced, and
@@ -71,53 +84,54 @@ def _stop(raw: str, calls: bool, refusal: str | None, message: Node) -> Stop:
             return "filter"
         case "stop" | "tool_calls" if refusal:
             return "refusal"
-        case "stop" | "tool_calls" if calls and message.child("function_call") is None:
+        case "stop" | "tool_calls" if calls and not legacy:
             return "calls"
-        case "stop" if message.child("function_call") is None:
+        case "stop" if not legacy:
             return "end"
         case _:
             return "unknown"
 
 
-def _calls(items: list[Node], stop: Stop, splices: Splices, reading: Reading) -> tuple[tuple[Call, ...], list[Mend]]:
-    ids, mends = settle([item.value("id") for item in items], reading, fit=FIT)
-    for mend in mends:
-        splices.member(items[mend.position], "id", quote(mend.now))
+def _calls(cut: Cut, items: list[dict[str, Json]], stop: Stop, reading: Reading) -> tuple[tuple[Call, ...], list[Mend]]:
+    ids, mends = settle([item.get("id") for item in items], reading, fit=FIT)
     calls: list[Call] = []
     for position, (item, wire_id) in enumerate(zip(items, ids, strict=True)):
-        function = item.child("function")
-        cut = stop in ("length", "filter") and position == len(items) - 1
+        function = object_of(item, "function", _CALLED)
+        cut_off = stop in ("length", "filter") and position == len(items) - 1
         if function is None:
-            calls.append(_foreign(item, position, wire_id, cut))
+            calls.append(_foreign(item, position, wire_id, cut_off))
             continue
-        arguments = _arguments(function)
-        if cut and not is_object(arguments):
-            splices.member(function, "arguments", '"{}"')
+        arguments = _arguments(function, cut, position)
+        if cut_off and not is_object(arguments):
             mends.append(Mend("call.cut", arguments, "{}", position))
-        name = tool_of(reading.names, "", function.string("name"))
-        calls.append(Call(position=position, wire_id=wire_id, name=name, arguments=arguments, cut=cut))
+        name = tool_of(reading.names, "", string_of(function, "name", _CALLED))
+        calls.append(Call(position=position, wire_id=wire_id, name=name, arguments=arguments, cut=cut_off))
     return tuple(calls), mends
 
 
-def _foreign(item: Node, position: int, wire_id: str, cut: bool) -> Call:
+def _foreign(item: Mapping[str, Json], position: int, wire_id: str, cut: bool) -> Call:
     """A call of another kind: it is answered like any, and its name is one that no tool of ours has."""
-    kind = item.string("type")
-    custom = item.child("custom")
-    name = tool_of({}, kind or "unknown", custom.string("name") if custom else "")
-    arguments = quote(custom.string("input")) if custom else "{}"
+    kind = string_of(item, "type", _CALLED)
+    custom = object_of(item, "custom", _CALLED)
+    name = tool_of({}, kind or "unknown", string_of(custom, "name", _CALLED) if custom else "")
+    arguments = quote(string_of(custom, "input", _CALLED)) if custom else "{}"
     return Call(position=position, wire_id=wire_id, name=name, arguments=arguments, cut=cut)
 
 
-def _arguments(function: Node) -> str:
+def _arguments(function: Mapping[str, Json], cut: Cut, position: int) -> str:
     """The text that the model wrote; some servers send it as the object that it means."""
-    given = function.value("arguments")
-    if given is not None and not isinstance(given, str):
-        return function.raw("arguments") or "{}"
-    text = function.string("arguments")
-    return text if text.strip() else "{}"
+    given = function.get("arguments")
+    if given is None or isinstance(given, str):
+        text = string_of(function, "arguments", _CALLED)
+        return text if text.strip() else "{}"
+    message = Node.of(cut.text[cut.start : cut.end].encode())
+    asked = message.children("tool_calls")[position].child("function")
+    return (asked.raw("arguments") if asked else None) or "{}"
 
 
-def _text(message: Node) -> str:
-    if not isinstance(message.value("content"), list):
-        return message.string("content")
-    return "".join(part.string("text") for part in message.children("content") if part.string("type") == "text")
+def _text(message: Mapping[str, Json]) -> str:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return string_of(message, "content", _AT)
+    parts = objects_of(content, f"{_AT}.content")
+    return "".join(string_of(part, "text", _AT) for part in parts if part.get("type") == "text")

@@ -13,18 +13,20 @@ from hashlib import sha256
 from remit.errors import InputError
 from remit.types.budget import Usage
 from remit.types.ident import Json, Wording
-from remit.types.model import HeadSpec, ProtocolName, Reading, Reply, ResultText, Stop
+from remit.types.model import Gather, HeadSpec, ProtocolName, Reading, Reply, ResultText, Stop
 from remit.types.part import File, Image, Part, Text
-from remit.wire import media, openai_responses_history, openai_responses_reply
+from remit.wire import media, openai_responses_history, openai_responses_mend, openai_responses_reply
 from remit.wire.name import wire_name, wire_names, wire_names_of
+from remit.wire.openai_responses_stream import OpenAIResponsesGather
 from remit.wire.openai_usage import RESPONSES, written_usage
-from remit.wire.request import check_server_tools, finish, join
+from remit.wire.request import check_server_tools, finish, join, renamed
 from remit.wire.schema import answer_schema, is_strict
 from remit.wire.text import quote
 
 __all__ = ["OpenAIResponsesWire"]
 
 _OURS = "it is set from the agent"
+_STREAMED = "replies stream where somebody listens"
 _STATELESS = "no state is kept at the provider"
 _REFUSED = {
     "input": "the conversation is the journal's",
@@ -32,14 +34,24 @@ _REFUSED = {
     "tools": _OURS,
     "instructions": _OURS,
     "prompt": _OURS,
-    "stream": "replies are read whole",
-    "background": "replies are read whole",
+    "stream": _STREAMED,
+    "stream_options": _STREAMED,
+    "background": "no state is kept at the provider",
     "previous_response_id": _STATELESS,
     "conversation": _STATELESS,
     "store": _STATELESS,
     "truncation": "nothing is cut silently",
 }
-_RUN_THERE = ("web_search", "file_search", "code_interpreter", "image_generation", "mcp")
+_RUN_THERE = (
+    "web_search",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "shell",
+    "tool_search",
+    "programmatic_tool_calling",
+)
 _ENCRYPTED = "reasoning.encrypted_content"
 _NO_REASONING = ("gpt-3", "gpt-4", "chatgpt-")
 """Models that refuse a request for encrypted reasoning, because they have none."""
@@ -75,15 +87,21 @@ class OpenAIResponsesWire:
             own["text"] = {"format": named}
         return finish(own, _including(spec), refused=_REFUSED, caps=("max_output_tokens",))
 
-    def body(self, head: Wording, messages: Sequence[Wording]) -> bytes:
-        return join(head, "input", messages)
+    def body(self, head: Wording, messages: Sequence[Wording], *, stream: bool = False) -> bytes:
+        return join(head, "input", messages, stream=stream)
+
+    def head_for(self, head: Wording, model: str) -> Wording:
+        return renamed(head, model)
+
+    def gather(self, names: Mapping[str, str]) -> Gather:
+        return OpenAIResponsesGather(names)
 
     def user(self, parts: Sequence[Part]) -> Wording:
-        content: Json = [_part(part) for part in media.spoken(parts)]
-        return Wording(quote({"type": "message", "role": "user", "content": content}))
+        content = quote([_part(part) for part in media.spoken(parts)])
+        return Wording(f'{{"type":"message","role":"user","content":{content}}}')
 
     def results(self, results: Sequence[ResultText]) -> Wording:
-        return Wording(",".join(quote(_result(result)) for result in results))
+        return Wording(",".join(map(_result, results)))
 
     def reply(
         self,
@@ -120,6 +138,9 @@ class OpenAIResponsesWire:
     def read(self, body: bytes, reading: Reading) -> Reply:
         return openai_responses_reply.read(body, reading)
 
+    def restore(self, reply: Reply) -> bytes:
+        return openai_responses_mend.restore(reply)
+
     def load(self, messages: Sequence[Json]) -> tuple[Wording, ...]:
         openai_responses_history.check(messages)
         return tuple(Wording(quote(message)) for message in messages)
@@ -139,14 +160,10 @@ def _including(spec: HeadSpec) -> HeadSpec:
 def _tools(spec: HeadSpec) -> dict[str, Json]:
     names = wire_names_of(spec)
     tools = [_declared(spec, index, names) for index in range(len(spec.tools))]
-    for tool in check_server_tools(spec.server_tools, _RUN_THERE):
-        if isinstance(tool, dict) and tool.get("type") == "mcp" and tool.get("require_approval") != "never":
-            why = "a hosted mcp server needs require_approval: never; its approvals are not the gate's"
-            raise InputError(why, code="server_tool.approval")
-        tools.append(tool)
+    tools += _hosted(spec.server_tools)
     if not tools:
         return {}
-    own: dict[str, Json] = {"tools": tools}
+    own: dict[str, Json] = {"tools": tools, **_bound(spec.server_tools)}
     if spec.tool_choice in ("none", "required"):
         own["tool_choice"] = spec.tool_choice
     elif spec.tool_choice != "auto":
@@ -154,6 +171,27 @@ def _tools(spec: HeadSpec) -> dict[str, Json]:
             raise InputError("tool_choice names a tool that the agent does not have", code="tool_choice.unknown")
         own["tool_choice"] = {"type": "function", "name": names[spec.tool_choice]}
     return own if spec.parallel else {**own, "parallel_tool_calls": False}
+
+
+def _hosted(tools: Sequence[Mapping[str, Json]]) -> list[Json]:
+    for tool in tools:
+        if tool.get("type") == "mcp" and tool.get("require_approval") != "never":
+            why = "a hosted mcp server needs require_approval: never; its approvals are not the gate's"
+            raise InputError(why, code="server_tool.approval")
+    bare = [{key: value for key, value in tool.items() if key != "max_uses"} for tool in tools]
+    return check_server_tools(bare, _RUN_THERE)
+
+
+def _bound(tools: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+    """The provider counts the uses of all its tools together, so that a bound holds only where each has one."""
+    uses = [tool["max_uses"] for tool in tools if "max_uses" in tool]
+    counts = [one for one in uses if isinstance(one, int) and not isinstance(one, bool) and one > 0]
+    if not uses:
+        return {}
+    if len(counts) < len(tools):
+        why = "give every provider-run tool its max_uses, a number over 0, or none: the provider counts them together"
+        raise InputError(why, code="server_tool.max_uses")
+    return {"max_tool_calls": sum(counts)}
 
 
 def _declared(spec: HeadSpec, index: int, names: Mapping[str, str]) -> Json:
@@ -181,17 +219,19 @@ def _part(part: Part) -> Json:
             return {"type": "input_file", "filename": name, "file_data": media.data_url(kind, data)}
 
 
-def _result(result: ResultText) -> Json:
+def _result(result: ResultText) -> str:
     """One answer; the protocol has no error flag for functions, the text says it."""
+    kind = "custom_tool_call_output" if result.name.startswith("custom:") else "function_call_output"
+    output = quote(_shown(result) if result.attachments else result.text)
+    return f'{{"type":"{kind}","call_id":{quote(result.wire_id)},"output":{output}}}'
+
+
+def _shown(result: ResultText) -> Json:
     output: list[Json] = [{"type": "input_text", "text": result.text}] if result.text else []
     for attachment, data in result.attachments:
         part = None if result.error else media.as_part(attachment, data)
         output.append(_part(part if part is not None else Text(media.described(attachment, data))))
-    return {
-        "type": "custom_tool_call_output" if result.name.startswith("custom:") else "function_call_output",
-        "call_id": result.wire_id,
-        "output": output if result.attachments else result.text,
-    }
+    return output
 
 
 def _items(text: str, calls: Sequence[tuple[str, str, str]], status: str) -> list[Json]:

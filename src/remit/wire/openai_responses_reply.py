@@ -7,25 +7,30 @@ where the response is `completed`; items of unknown types are kept and mean noth
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from remit.types.ident import Wording
+from remit.types.ident import Json, Wording
 from remit.types.model import Call, Mend, Reading, Reply, Stop
+from remit.wire.cut import cut_out
 from remit.wire.ident import settle
 from remit.wire.name import foreign, tool_of
+from remit.wire.openai_responses_mend import CALLS, mended
 from remit.wire.openai_usage import RESPONSES, read_usage
-from remit.wire.text import Node, Splices, is_object, quote, unread
+from remit.wire.text import is_object, object_of, objects_of, quote, string_of, unread
 
 __all__ = ["FIT", "read"]
 
 FIT = re.compile(r"[!-~]{1,64}")
-_CALLS = ("function_call", "custom_tool_call")
-_Item = tuple[str, Node]
+_AT = "response.output[]"
+_Item = tuple[str, Mapping[str, Json]]
 """An output item with its type."""
 
 _OURS_TO_RUN = frozenset({"computer_call", "shell_call", "local_shell_call", "apply_patch_call", "mcp_approval_request"})
 """Items that wait for an answer which this library does not give, unless the provider gave it itself."""
 
-_HOSTED = ("_call", "_output", "mcp_list_tools")
+_MAY_WAIT = _OURS_TO_RUN | {"tool_search_call"}
+
+_HOSTED = ("_call", "_output", "mcp_list_tools", "program")
 """How the items of tools are named that the provider runs."""
 
 
@@ -35,77 +40,89 @@ def read(body: bytes, reading: Reading) -> Reply:
     Raises:
         ProtocolError: it is not a response.
     """
-    whole = Node.of(body)
-    if "output" not in whole.values or "status" not in whole.values:
+    cut = cut_out(body, ("output",), "a response")
+    whole = cut.rest
+    if "status" not in whole:
         raise unread("response", "is not a response")
-    items = [(item.string("type"), item) for item in whole.children("output")]
+    items: list[_Item] = [(string_of(one, "type", _AT), one) for one in objects_of(cut.value, "response.output")]
     kinds = [kind for kind, _ in items]
-    usage = read_usage(whole.child("usage"), RESPONSES)
+    usage = read_usage(object_of(whole, "usage", "response"), RESPONSES)
     text, refusal = _said(items)
-    stop, raw_stop = _stop(whole, kinds, refusal)
+    stop, raw_stop = _stop(whole, kinds, refusal, waits=_waits(items, kinds))
     if stop in ("calls", "end") and 0 < reading.max_tokens <= usage.output_tokens:
         stop = "length"
-    splices = Splices()
-    calls, mends = _calls(items, stop, splices, reading)
+    calls, mends = _calls(items, stop, reading)
+    output = mended(cut.text[cut.start : cut.end], mends) if mends else cut.text[cut.start : cut.end]
     # Reasoning that nothing follows is refused when it comes back without state, and says nothing by itself.
     empty = all(kind == "reasoning" for kind in kinds)
     return Reply(
-        wording=Wording("" if empty else splices.apply(whole.text, items[0][1].start, items[-1][1].end)),
+        wording=Wording("" if empty else output[1:-1].strip(" \t\r\n")),
         text=text,
         calls=calls,
         stop=stop,
         raw_stop=raw_stop,
         usage=usage,
-        model=whole.string("model"),
-        response_id=whole.string("id"),
+        model=string_of(whole, "model", "response"),
+        response_id=string_of(whole, "id", "response"),
         refusal=refusal if stop in ("refusal", "filter") else None,
         mends=tuple(mends),
-        hosted=any(kind not in _CALLS and kind.endswith(_HOSTED) for kind in kinds),
+        hosted=any(kind not in CALLS and kind.endswith(_HOSTED) for kind in kinds),
     )
 
 
-def _stop(whole: Node, kinds: list[str], refusal: str | None) -> tuple[Stop, str]:
-    status = whole.string("status")
+def _waits(items: list[_Item], kinds: list[str]) -> bool:
+    """Whether something is asked of us that is no call of a function."""
+    if _MAY_WAIT.isdisjoint(kinds):
+        return False
+    asked = {
+        (f"{kind}_output", string_of(item, "call_id", _AT))
+        for kind, item in items
+        if kind in _OURS_TO_RUN or (kind == "tool_search_call" and item.get("execution") == "client")
+    }
+    return not asked <= {(kind, string_of(item, "call_id", _AT)) for kind, item in items}
+
+
+def _stop(whole: Mapping[str, Json], kinds: list[str], refusal: str | None, *, waits: bool) -> tuple[Stop, str]:
+    status = string_of(whole, "status", "response")
     if status == "incomplete":
-        details = whole.child("incomplete_details")
-        reason = details.string("reason") if details else ""
+        details = object_of(whole, "incomplete_details", "response")
+        reason = string_of(details, "reason", "response.incomplete_details") if details else ""
         known: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "filter"}
         return known.get(reason, "unknown"), f"incomplete:{reason}"
     if status == "failed":
-        error = whole.child("error")
-        code = error.string("code") if error else ""
+        error = object_of(whole, "error", "response")
+        code = string_of(error, "code", "response.error") if error else ""
         return ("filter" if code.endswith("policy_violation") else "unknown"), f"failed:{code}"
-    if status != "completed" or any(kind in _OURS_TO_RUN and f"{kind}_output" not in kinds for kind in kinds):
+    if status != "completed" or waits:
         return "unknown", status
     if refusal:
         return "refusal", status
-    return ("calls" if any(kind in _CALLS for kind in kinds) else "end"), status
+    return ("calls" if any(kind in CALLS for kind in kinds) else "end"), status
 
 
-def _calls(items: list[_Item], stop: Stop, splices: Splices, reading: Reading) -> tuple[tuple[Call, ...], list[Mend]]:
-    at = [(index, kind, item) for index, (kind, item) in enumerate(items) if kind in _CALLS]
-    ids, mends = settle([item.value("call_id") for _, _, item in at], reading, fit=FIT)
-    for mend in mends:
-        splices.member(at[mend.position][2], "call_id", quote(mend.now))
+def _calls(items: list[_Item], stop: Stop, reading: Reading) -> tuple[tuple[Call, ...], list[Mend]]:
+    at = [(index, kind, item) for index, (kind, item) in enumerate(items) if kind in CALLS]
+    if not at:
+        return (), []
+    ids, mends = settle([item.get("call_id") for _, _, item in at], reading, fit=FIT)
     calls: list[Call] = []
     for position, ((index, kind, item), wire_id) in enumerate(zip(at, ids, strict=True)):
-        unfinished = item.string("status") in ("incomplete", "in_progress")
+        unfinished = item.get("status") in ("incomplete", "in_progress")
         cut = unfinished or (stop in ("length", "filter") and index == len(items) - 1)
-        space, arguments = item.string("namespace"), item.string("arguments")
+        space, arguments = string_of(item, "namespace", _AT), string_of(item, "arguments", _AT)
         if kind == "custom_tool_call":
-            space, arguments = foreign("custom", space).rstrip(":"), quote(item.string("input"))
+            space, arguments = foreign("custom", space).rstrip(":"), quote(string_of(item, "input", _AT))
         elif cut and not is_object(arguments):
-            splices.member(item, "arguments", '"{}"')
             mends.append(Mend("call.cut", arguments, "{}", position))
-        caller = item.child("caller")
+        caller = object_of(item, "caller", _AT)
         calls.append(
             Call(
                 position=position,
                 wire_id=wire_id,
-                name=tool_of(reading.names, space, item.string("name")),
+                name=tool_of(reading.names, space, string_of(item, "name", _AT)),
                 arguments=arguments if arguments.strip() else "{}",
                 cut=cut,
-                caller=caller.string("type") or "unknown" if caller else "direct",
+                caller=string_of(caller, "type", _AT) or "unknown" if caller is not None else "direct",
             )
         )
     return tuple(calls), mends
@@ -114,12 +131,12 @@ def _calls(items: list[_Item], stop: Stop, splices: Splices, reading: Reading) -
 def _said(items: list[_Item]) -> tuple[str, str | None]:
     """The visible text, and the refusal if there is one. Where a final answer is marked, commentary is not part of it."""
     messages = [item for kind, item in items if kind == "message"]
-    final = [item for item in messages if item.string("phase") == "final_answer"]
+    final = [item for item in messages if item.get("phase") == "final_answer"]
     texts: list[str] = []
     refusals: list[str] = []
     for item in messages:
-        parts = item.children("content")
-        refusals += [part.string("refusal") or "refused" for part in parts if part.string("type") == "refusal"]
-        if item in final or not final:
-            texts.append("".join(part.string("text") for part in parts if part.string("type") == "output_text"))
+        parts = [(part.get("type"), part) for part in objects_of(item.get("content"), f"{_AT}.content")]
+        refusals += [string_of(part, "refusal", _AT) or "refused" for kind, part in parts if kind == "refusal"]
+        if not final or item.get("phase") == "final_answer":
+            texts.append("".join(string_of(part, "text", _AT) for kind, part in parts if kind == "output_text"))
     return "\n".join(filter(None, texts)), "\n".join(refusals) or None

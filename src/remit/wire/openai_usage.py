@@ -5,40 +5,52 @@ Knows no reply. Invariant: what is written reads back as it was.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from remit.types.budget import Usage
 from remit.types.ident import Json
-from remit.wire.text import Node
+from remit.wire.text import count_of, object_of
 
 __all__ = ["CHAT", "RESPONSES", "read_usage", "written_usage"]
 
-CHAT = ("prompt", "completion")
-RESPONSES = ("input", "output")
-"""What the protocol calls the tokens that it was given, and those that it made."""
+_PLACE = "response.usage"
 
 
-def read_usage(usage: Node | None, names: tuple[str, str]) -> Usage:
+class _Names(NamedTuple):
+    """What the protocol calls the tokens that it was given, and those that it made."""
+
+    given: str
+    given_details: str
+    made: str
+    made_details: str
+
+
+CHAT = _Names("prompt_tokens", "prompt_tokens_details", "completion_tokens", "completion_tokens_details")
+RESPONSES = _Names("input_tokens", "input_tokens_details", "output_tokens", "output_tokens_details")
+
+
+def read_usage(usage: Mapping[str, Json] | None, names: _Names) -> Usage:
     """Our reading; nothing where there is none."""
     if usage is None:
         return Usage()
-    given, made = names
-    before, after = usage.child(f"{given}_tokens_details"), usage.child(f"{made}_tokens_details")
+    before, after = object_of(usage, names.given_details, _PLACE), object_of(usage, names.made_details, _PLACE)
     return Usage(
-        input_tokens=usage.count(f"{given}_tokens"),
-        cache_read_tokens=before.count("cached_tokens") if before else 0,
-        cache_write_tokens=before.count("cache_write_tokens") if before else 0,
-        output_tokens=usage.count(f"{made}_tokens"),
-        reasoning_tokens=after.count("reasoning_tokens") if after else 0,
+        input_tokens=count_of(usage, names.given, _PLACE),
+        cache_read_tokens=count_of(before, "cached_tokens", _PLACE) if before else 0,
+        cache_write_tokens=count_of(before, "cache_write_tokens", _PLACE) if before else 0,
+        output_tokens=count_of(usage, names.made, _PLACE),
+        reasoning_tokens=count_of(after, "reasoning_tokens", _PLACE) if after else 0,
     )
 
 
-def written_usage(usage: Usage | None, names: tuple[str, str]) -> Json:
+def written_usage(usage: Usage | None, names: _Names) -> Json:
     """As the provider would count it; without one, a little."""
     spent = usage or Usage(input_tokens=10, output_tokens=5)
-    given, made = names
     return {
-        f"{given}_tokens": spent.input_tokens,
-        f"{given}_tokens_details": {"cached_tokens": spent.cache_read_tokens, "cache_write_tokens": spent.cache_write_tokens},
-        f"{made}_tokens": spent.output_tokens,
-        f"{made}_tokens_details": {"reasoning_tokens": spent.reasoning_tokens},
+        names.given: spent.input_tokens,
+        names.given_details: {"cached_tokens": spent.cache_read_tokens, "cache_write_tokens": spent.cache_write_tokens},
+        names.made: spent.output_tokens,
+        names.made_details: {"reasoning_tokens": spent.reasoning_tokens},
         "total_tokens": spent.input_tokens + spent.output_tokens,
     }

@@ -8,18 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from remit.canonical import member_spans
 from remit.errors import InputError
 from remit.types.ident import Json, Wording
 from remit.types.model import HeadSpec
 from remit.wire.text import quote
 
-__all__ = ["check_server_tools", "finish", "join"]
+__all__ = ["check_server_tools", "finish", "join", "renamed"]
 
 _MERGED = ("output_config", "text")
 """Settings that are objects in which our own member and the user's stand side by side."""
 
-_HARMLESS: dict[str, Json] = {"stream": False, "n": 1, "store": False, "background": False, "truncation": "disabled"}
+_HARMLESS: dict[str, Json] = {"n": 1, "store": False, "background": False, "truncation": "disabled"}
 """Refused settings, with the value that says what is done anyway."""
+
+
+_RUN_HERE = (
+    "function",
+    "custom",
+    "namespace",
+    "bash",
+    "text_editor",
+    "memory",
+    "computer",
+    "browser_toolset",
+    "local_shell",
+    "apply_patch",
+)
+"""Tools that the provider declares, and the application runs."""
 
 
 def finish(own: Mapping[str, Json], spec: HeadSpec, *, refused: Mapping[str, str], caps: Sequence[str]) -> Wording:
@@ -49,16 +65,24 @@ def _same(value: Json, allowed: Json) -> bool:
     return allowed is not None and type(value) is type(allowed) and value == allowed
 
 
-def join(head: Wording, member: str, messages: Sequence[Wording]) -> bytes:
+def join(head: Wording, member: str, messages: Sequence[Wording], *, stream: bool) -> bytes:
     """A request body out of text that exists already."""
-    return f'{{{head},"{member}":[{",".join(filter(None, messages))}]}}'.encode()
+    asked = ',"stream":true' if stream else ""
+    return f'{{{head}{asked},"{member}":[{",".join(filter(None, messages))}]}}'.encode()
 
 
-def check_server_tools(tools: Sequence[Mapping[str, Json]], run_there: Collection[str]) -> list[Json]:
-    """The declarations of provider-run tools.
+def renamed(head: Wording, model: str) -> Wording:
+    """The head with another model's name in it."""
+    text = f"{{{head}}}"
+    start, end = member_spans(text)["model"]
+    return Wording(f"{text[1:start]}{quote(model)}{text[end:-1]}")
+
+
+def check_server_tools(tools: Sequence[Mapping[str, Json]], run_there: Collection[str] | None = None) -> list[Json]:
+    """The declarations of provider-run tools, verbatim.
 
     Args:
-        run_there: the beginnings of the types that the provider runs itself.
+        run_there: the beginnings of the types that the provider runs itself; None where servers have their own.
 
     Raises:
         InputError: one is of a type that we would have to run.
@@ -66,7 +90,15 @@ def check_server_tools(tools: Sequence[Mapping[str, Json]], run_there: Collectio
     checked: list[Json] = []
     for tool in tools:
         kind = tool.get("type")
-        if not isinstance(kind, str) or not kind.startswith(tuple(run_there)):
+        if not isinstance(kind, str) or _run_here(kind, tool) or not kind.startswith(tuple(run_there or ("",))):
             raise InputError("a server tool must be of a type that the provider runs itself", code="server_tool.type")
         checked.append(dict(tool))
     return checked
+
+
+def _run_here(kind: str, tool: Mapping[str, Json]) -> bool:
+    """Whether the application runs it; some types say in a member who does."""
+    if kind == "shell":
+        place = tool.get("environment")
+        return not isinstance(place, dict) or not str(place.get("type")).startswith("container")
+    return kind.startswith(_RUN_HERE) or tool.get("execution") == "client"

@@ -7,15 +7,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from typing import cast
+
+import orjson
 
 from remit.canonical import item_spans, member_spans
 from remit.errors import InputError, ProtocolError
 from remit.types.ident import Json
 
-__all__ = ["Node", "Splices", "is_object", "quote", "storable", "unread"]
+__all__ = [
+    "Node",
+    "Splices",
+    "count_of",
+    "is_object",
+    "object_of",
+    "objects_of",
+    "quote",
+    "spelled",
+    "storable",
+    "string_of",
+    "unread",
+]
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _DIGITS = 4000
@@ -28,6 +43,16 @@ def _integer(digits: str) -> int:
 
 _read = cast("Callable[[str], Json]", json.JSONDecoder(parse_int=_integer).decode)
 
+
+def _values(text: str) -> Json:
+    """The quick parser rounds what no reply counts with, and refuses what the other one can say more about."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return _read(text)
+
+
+_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 _MOST_TOKENS = 10**12
 
@@ -44,10 +69,15 @@ def quote(value: Json) -> str:
         InputError: NaN or infinity, which are not JSON.
     """
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = encode_basestring(value) if isinstance(value, str) else _write(value)
     except ValueError:
         raise InputError("NaN and infinity are not JSON", code="json.unsupported") from None
-    return _SURROGATE.sub(lambda found: f"\\\\u{ord(found.group()):04x}", text)
+    return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\\\u{ord(found.group()):04x}", text)
+
+
+def spelled(text: str) -> str:
+    """A string as JSON text that reads as the same string, lone surrogates included."""
+    return json.dumps(text, ensure_ascii=not text.isascii() and _SURROGATE.search(text) is not None)
 
 
 def storable(text: str) -> str:
@@ -55,6 +85,11 @@ def storable(text: str) -> str:
     if text.isascii():
         return text
     return _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def written(members: Mapping[str, str]) -> str:
+    """The object of members that are written already."""
+    return "{" + ",".join(f"{quote(key)}:{text}" for key, text in members.items()) + "}"
 
 
 def is_object(text: str) -> bool:
@@ -66,6 +101,62 @@ def is_object(text: str) -> bool:
     return True
 
 
+def string_of(values: Mapping[str, Json], key: str, place: str) -> str:
+    """A member's text, empty where it is absent or null.
+
+    Raises:
+        ProtocolError: it is something else.
+    """
+    value = values.get(key)
+    if isinstance(value, str):
+        return value if value.isascii() else storable(value)
+    if value is None:
+        return ""
+    raise unread(f"{place}.{key}", "is not a string")
+
+
+def count_of(values: Mapping[str, Json], key: str, place: str) -> int:
+    """A member that counts tokens: 0 where it is absent, negative or no whole number.
+
+    Raises:
+        ProtocolError: no reply can have so many.
+    """
+    value = values.get(key)
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value < 0:
+        return 0
+    if value > _MOST_TOKENS:
+        raise unread(f"{place}.{key}", "is more tokens than a reply can have")
+    return value if isinstance(value, int) else 0
+
+
+def object_of(values: Mapping[str, Json], key: str, place: str) -> Mapping[str, Json] | None:
+    """A member that is an object, None where it is absent or null.
+
+    Raises:
+        ProtocolError: it is something else.
+    """
+    value = values.get(key)
+    if value is None or isinstance(value, dict):
+        return value
+    raise unread(f"{place}.{key}", "is not an object")
+
+
+def objects_of(value: Json, place: str) -> list[dict[str, Json]]:
+    """The objects in an array, none where it is null.
+
+    Raises:
+        ProtocolError: it is something else, or holds something else.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise unread(place, "is not an array")
+    for index, one in enumerate(value):
+        if not isinstance(one, dict):
+            raise unread(f"{place}[{index}]", "is not an object")
+    return cast("list[dict[str, Json]]", value)
+
+
 class Node:
     """An object inside a provider's text: its members' values, and where they are written.
 
@@ -74,7 +165,7 @@ class Node:
 
     __slots__ = ("_items", "_origin", "_spans", "place", "text", "values")
 
-    def __init__(self, text: str, values: dict[str, Json], place: str, origin: tuple[Node, str, int | None] | None) -> None:
+    def __init__(self, text: str, values: Mapping[str, Json], place: str, origin: tuple[Node, str, int | None] | None) -> None:
         self.text = text
         """The whole text; all spans are places in it."""
         self.values = values
@@ -93,7 +184,7 @@ class Node:
         """
         try:
             text = body.decode("utf-8-sig")
-            values = _read(text)
+            values = _values(text)
         except UnicodeDecodeError:
             raise unread("response", "is not UTF-8") from None
         except (ValueError, RecursionError):
@@ -124,6 +215,10 @@ class Node:
         start, end = self.spans[key]
         return self.text[start:end]
 
+    def members(self) -> dict[str, str]:
+        """The members in their order, their values as they were written."""
+        return {key: self.text[start:end] for key, (start, end) in self.spans.items()}
+
     def value(self, key: str) -> Json:
         """A member's value, None where it is absent."""
         return self.values.get(key)
@@ -134,50 +229,24 @@ class Node:
         Raises:
             ProtocolError: it is something else.
         """
-        value = self.values.get(key)
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            raise unread(f"{self.place}.{key}", "is not a string")
-        return storable(value)
+        return string_of(self.values, key, self.place)
 
     def child(self, key: str) -> Node | None:
         """A member that is an object, None where it is absent or null."""
-        value = self.values.get(key)
-        if value is None:
-            return None
-        place = f"{self.place}.{key}"
-        if not isinstance(value, dict):
-            raise unread(place, "is not an object")
-        return Node(self.text, value, place, (self, key, None))
+        value = object_of(self.values, key, self.place)
+        return Node(self.text, value, f"{self.place}.{key}", (self, key, None)) if value is not None else None
 
     def children(self, key: str) -> list[Node]:
         """The objects in a member that is an array, none where it is absent or null."""
-        value = self.values.get(key)
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            raise unread(f"{self.place}.{key}", "is not an array")
-        found: list[Node] = []
-        for index, one in enumerate(value):
-            place = f"{self.place}.{key}[{index}]"
-            if not isinstance(one, dict):
-                raise unread(place, "is not an object")
-            found.append(Node(self.text, one, place, (self, key, index)))
-        return found
+        place = f"{self.place}.{key}"
+        return [
+            Node(self.text, one, f"{place}[{index}]", (self, key, index))
+            for index, one in enumerate(objects_of(self.values.get(key), place))
+        ]
 
     def count(self, key: str) -> int:
-        """A member that counts tokens: 0 where it is absent, negative or no whole number.
-
-        Raises:
-            ProtocolError: no reply can have so many.
-        """
-        value = self.values.get(key)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            return 0
-        if value > _MOST_TOKENS:
-            raise unread(f"{self.place}.{key}", "is more tokens than a reply can have")
-        return value
+        """A member that counts tokens, as in `count_of`."""
+        return count_of(self.values, key, self.place)
 
     def _found(self) -> tuple[int, int, dict[str, tuple[int, int]]]:
         if self._spans is None:

@@ -1,0 +1,112 @@
+"""HTTP/1.1 over one connection: a request, its response, and then the next request. The protocol itself is `h11`'s.
+
+Knows no provider. Invariant: a request is written once, in one piece; a connection whose response was not read to its
+end is never used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import h11
+
+from remit.model.line import Line
+
+__all__ = ["Broken", "Connection", "Headers"]
+
+Headers = Sequence[tuple[bytes, bytes]]
+"""Names in lower case, and values."""
+
+_HEAD_BYTES = 100 * 1024
+"""The largest head of a response that is taken in."""
+
+
+class Broken(Exception):
+    """The connection is gone, or what came over it is no HTTP; `sent` is False where nothing of the request has left."""
+
+    def __init__(self, *, sent: bool = True) -> None:
+        super().__init__()
+        self.sent = sent
+
+
+class Connection:
+    """One connection; a request at a time."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
+
+    async def send(self, request: h11.Request, body: bytes, limit_s: float | None) -> None:
+        """Write a request.
+
+        Raises:
+            TimeoutError: nothing moved for so long.
+            Broken: nothing was sent.
+        """
+        protocol = self._h11
+        head = protocol.send(request) or b""
+        protocol.send_with_data_passthrough(h11.Data(data=body))
+        protocol.send(h11.EndOfMessage())
+        try:
+            await self._line.send(head + body, limit_s)
+        except OSError as error:
+            if isinstance(error, TimeoutError):
+                raise
+            raise Broken(sent=False) from None
+
+    async def head(self, limit_s: float | None) -> tuple[int, Headers]:
+        """The status and headers of the response.
+
+        Raises:
+            TimeoutError: nothing came for so long.
+            Broken: there will be none.
+        """
+        while True:
+            event = await self._next(limit_s)
+            if isinstance(event, h11.Response):
+                return event.status_code, event.headers
+            if not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
+                raise Broken
+
+    async def more(self, limit_s: float | None) -> bytes | None:
+        """The next bytes of the response, None at its end.
+
+        Raises:
+            TimeoutError: nothing came for so long.
+            Broken: it ended before it was whole.
+        """
+        event = await self._next(limit_s)
+        if isinstance(event, h11.Data):
+            return bytes(event.data)
+        if isinstance(event, h11.EndOfMessage):
+            return None
+        raise Broken
+
+    def rest(self) -> bool:
+        """Make ready for the next request; False where there can be none."""
+        protocol = self._h11
+        if protocol.our_state is not h11.DONE or protocol.their_state is not h11.DONE or protocol.trailing_data[0]:
+            return False
+        protocol.start_next_cycle()
+        return True
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the other side has closed it, or said what nobody asked for, since the last response."""
+        return self._line.is_stale
+
+    def close(self) -> None:
+        self._line.close()
+
+    async def _next(self, limit_s: float | None) -> object:
+        protocol = self._h11
+        try:
+            while (event := protocol.next_event()) is h11.NEED_DATA:
+                protocol.receive_data(await self._line.read(limit_s))
+        except h11.RemoteProtocolError:
+            raise Broken from None
+        except OSError as error:
+            if isinstance(error, TimeoutError):
+                raise
+            raise Broken from None
+        return event

@@ -1,0 +1,109 @@
+"""One streamed reply, put together: what the three protocols' streams have in common.
+
+Knows no protocol's events. Invariant: nothing comes out unless the stream said that the reply is whole; what a
+stream holds after that, or after an error, is not read.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+
+from remit.errors import ProtocolError
+from remit.types.model import Piece
+from remit.wire.sse import Events
+from remit.wire.text import Node, unread
+
+__all__ = ["StreamGather", "index_of", "joined"]
+
+
+class StreamGather:
+    """`remit.types.model.Gather`, but for what the events mean.
+
+    A server that was asked for a stream and answers with one JSON object, as some do and all may for an error, has
+    answered whole: the object's end is the end.
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        self._events = Events()
+        self._plain: list[bytes] | None = None
+        self._begun = False
+        self._error: bytes | None = None
+        self._whole = False
+        self._broken = False
+        """Something could not be read; what was read before it stands for nothing."""
+
+    def feed(self, data: bytes) -> Sequence[Piece]:
+        if not self._begun:
+            data = data.lstrip()
+            self._begun = bool(data)
+            self._plain = [] if data.startswith(b"{") else None
+        if self._plain is not None:
+            self._plain.append(data)
+            return ()
+        pieces: list[Piece] = []
+        broken, self._broken = self._broken, True
+        for name, text in self._events.feed(data):
+            if self._whole or self._error is not None:
+                break
+            self._take(name, text, pieces)
+        self._broken = broken
+        return pieces
+
+    @property
+    def error(self) -> bytes | None:
+        plain = self._object()
+        if plain is not None and plain.value("error") is not None:
+            return plain.text.encode()
+        return self._error
+
+    def body(self) -> bytes:
+        plain = self._object()
+        if plain is not None and self.error is None:
+            return plain.text.encode()
+        if self._broken or self._error is not None or not (self._whole or self._ends_here()):
+            raise ProtocolError("the stream ended before its reply did", code="stream.cut", retryable=True)
+        return self._written().encode()
+
+    @abstractmethod
+    def _take(self, name: str, data: bytes, pieces: list[Piece]) -> None:
+        """Read one event; what it says goes to `pieces`, or to `_error`, or it ends the reply."""
+
+    @abstractmethod
+    def _written(self) -> str:
+        """The response's text."""
+
+    def _ends_here(self) -> bool:
+        """Whether a stream that ends now was not cut, although it did not say so."""
+        return False
+
+    def _object(self) -> Node | None:
+        if self._plain is None:
+            return None
+        if not next((piece for piece in reversed(self._plain) if piece.strip()), b"").rstrip().endswith(b"}"):
+            return None
+        try:
+            return Node.of(b"".join(self._plain))
+        except ProtocolError:
+            return None
+
+
+def joined(pieces: Sequence[str]) -> str:
+    """One text out of its pieces, each of which may end in the middle of a character's two halves."""
+    text = "".join(pieces)
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def index_of(event: Node, key: str = "index") -> int:
+    """The place that an event is about.
+
+    Raises:
+        ProtocolError: it has none.
+    """
+    index = event.value(key)
+    if not isinstance(index, int) or isinstance(index, bool):
+        raise unread(f"{event.place}.{key}", "is not a number")
+    return index

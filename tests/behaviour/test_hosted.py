@@ -1,0 +1,261 @@
+"""Provider-run tools that may change something: each request to the model is a write, and is never made twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from behaviour.shop import ALICE, Shop, lookup_order, play, support, until
+from remit import (
+    CALL,
+    Agent,
+    Cancelled,
+    DefinitionError,
+    Escalated,
+    Finished,
+    InputError,
+    MemoryLedger,
+    Remit,
+    ScriptedModel,
+    call,
+    manual,
+    server_tool,
+    write,
+)
+from remit.errors import Conflict, ModelError
+from remit.types.event import ModelRequested, RequestFailed, RunStarted
+from remit.types.operation import Operation
+
+RUNS_CODE = {"type": "code_execution_20250825", "name": "code_execution"}
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+CODE = server_tool(RUNS_CODE, effect=write(once_per=CALL, recovery=manual))
+LOOKUP = call("lookup_order", order_id="A-1")
+
+
+def coder(*turns: object, **changes: object) -> Agent:
+    model = ScriptedModel(list(turns))  # type: ignore[arg-type]
+    return support(model, lookup_order, **{"server_tools": [SEARCH, CODE], **changes})
+
+
+def failure(code: str = "model.unavailable", **details: object) -> ModelError:
+    return ModelError("it failed", code=code, retryable=True, **details)
+
+
+async def rows(remit: Remit, run: str) -> list[Operation]:
+    return await remit.operations(run=run)
+
+
+def test_each_request_is_an_operation_that_its_reply_ends() -> None:
+    async def story() -> None:
+        async with Remit(ledger=MemoryLedger(), agents=[coder(LOOKUP, "Done.")], deps=Shop()) as remit:
+            run = await remit.run("support", "compute", principal=ALICE)
+            assert isinstance(run, Finished)
+            assert run.verified
+            found = await rows(remit, run.id)
+            assert [(one.state, one.tool, one.recovery) for one in found] == [
+                ("succeeded", "provider:code_execution_20250825", "manual")
+            ] * 2
+            events = [one.event for one in await remit.events(run.id)]
+            assert [one.operation for one in events if isinstance(one, ModelRequested)] == [one.id for one in found]
+            assert isinstance(events[0], RunStarted)
+            assert events[0].hosted_writes == ("code_execution_20250825",)
+            assert await remit.verify() == []
+
+    play(story)
+
+
+def test_a_request_of_which_nobody_knows_is_not_made_again_and_a_person_settles_it() -> None:
+    agent = coder(failure(), "Never said.")
+
+    async def story() -> None:
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            run = await remit.run("support", "compute", principal=ALICE)
+            assert isinstance(run, Escalated)
+            assert run.reason == "model.unknown"
+            (row,) = await rows(remit, run.id)
+            assert (row.state, run.open_operations) == ("unknown", (row.id,))
+            (failed,) = [one.event for one in await remit.events(run.id) if isinstance(one.event, RequestFailed)]
+            assert not failed.retryable
+            assert [one.id for one in await remit.recover()] == [row.id]
+            settled = await remit.settle(row.id, True, by="carol", reason="seen in the container's log")
+            assert settled.state == "succeeded"
+            with pytest.raises(Conflict):
+                await remit.settle(row.id, False, by="carol", reason="again")
+            after = await remit.standing(run.id)
+            assert isinstance(after, Escalated)
+            assert after.open_operations == ()
+            assert await remit.verify() == []
+
+    play(story)
+    assert len(agent.model.requests) == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "details", [{"sent": False}, {"phase": "connect"}, *({"status": status} for status in (429, 413, 404, 403, 401, 400))]
+)
+def test_a_request_that_the_provider_did_not_take_has_failed_and_may_be_made_again(details: dict[str, object]) -> None:
+    async def story() -> None:
+        async with Remit(ledger=MemoryLedger(), agents=[coder(failure(**details), "Done.")], deps=Shop()) as remit:
+            run = await remit.run("support", "compute", principal=ALICE)
+            assert isinstance(run, Finished)
+            assert [one.state for one in await rows(remit, run.id)] == ["failed", "succeeded"]
+            assert len({one.key for one in await rows(remit, run.id)}) == 2
+            assert await remit.verify() == []
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    "end", [failure(status=500), failure(status=200), failure(phase="first_byte"), failure(sent=True), b"{}", OSError("gone")]
+)
+def test_anything_else_leaves_it_unknown_also_where_another_model_could_be_asked(end: object) -> None:
+    other = ScriptedModel(["Never said."], name="other")
+
+    async def story() -> None:
+        async with Remit(ledger=MemoryLedger(), agents=[coder(end, fallback=[other])], deps=Shop()) as remit:
+            run = await remit.run("support", "compute", principal=ALICE)
+            assert isinstance(run, Escalated)
+            assert [one.state for one in await rows(remit, run.id)] == ["unknown"]
+
+    play(story)
+    assert other.requests == []
+
+
+def test_a_stream_that_is_cut_leaves_it_unknown() -> None:
+    async def story() -> None:
+        agent = coder(ScriptedModel.turn("Half of it", cut=3), "Never said.", stream=True)
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            run = await remit.run("support", "compute", principal=ALICE)
+            assert isinstance(run, Escalated)
+            assert [one.state for one in await rows(remit, run.id)] == ["unknown"]
+
+    play(story)
+
+
+def test_a_process_that_dies_in_a_request_leaves_it_unknown_and_the_next_one_hands_it_over() -> None:
+    store = MemoryLedger()
+    asked: list[str] = []
+
+    async def hang(body: dict[str, object]) -> str:
+        asked.append("once")
+        await asyncio.Event().wait()
+        return ""
+
+    async def dies() -> str:
+        agent = support(ScriptedModel(hang), lookup_order, server_tools=[CODE])
+        async with Remit(ledger=store, agents=[agent], deps=Shop(), drain_s=0) as remit:
+            run = await remit.submit("support", "compute", principal=ALICE)
+            await until(lambda: bool(asked))
+            return run.id
+
+    async def comes_back(run: str) -> None:
+        agent = support(ScriptedModel(hang), lookup_order, server_tools=[CODE])
+        async with Remit(ledger=MemoryLedger(store=store), agents=[agent], deps=Shop()) as remit:
+            ended = await remit.run_to_end(run)
+            assert isinstance(ended, Escalated)
+            assert ended.reason == "model.unknown"
+            (row,) = await rows(remit, run)
+            assert (row.state, ended.open_operations) == ("unknown", (row.id,))
+            settled = await remit.settle(row.id, False, by="carol", reason="the container never started")
+            assert settled.state == "failed"
+            assert await remit.verify() == []
+
+    run = play(dies, seeded=False)
+    play(lambda: comes_back(run))
+    assert asked == ["once"]
+
+
+def test_a_cancel_waits_for_the_request_that_may_change_something() -> None:
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(body: dict[str, object]) -> object:
+        asked.set()
+        await go.wait()
+        return LOOKUP
+
+    async def story() -> None:
+        agent = support(ScriptedModel(slow), lookup_order, server_tools=[CODE])  # type: ignore[arg-type]
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            run = await remit.submit("support", "compute", principal=ALICE)
+            await asked.wait()
+            await remit.cancel(run.id, by=ALICE)
+            await until(lambda: True)
+            assert [one.state for one in await rows(remit, run.id)] == ["dispatched"]
+            go.set()
+            ended = await remit.run_to_end(run.id)
+            assert isinstance(ended, Cancelled)
+            assert ended.open_operations == ()
+            assert [one.state for one in await rows(remit, run.id)] == ["succeeded"]
+            kinds = [one.event.kind for one in await remit.events(run.id)]
+            assert "results.appended" in kinds
+            assert await remit.verify() == []
+
+    play(story, seeded=False)
+
+
+def test_the_conversations_next_message_is_told_what_is_not_known_and_what_became_known() -> None:
+    model = ScriptedModel([failure(), "I do not repeat it.", "It was done."])
+
+    async def story() -> None:
+        agent = support(model, lookup_order, server_tools=[CODE])
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            first = await remit.run("support", "compute", principal=ALICE, conversation="t")
+            assert isinstance(first, Escalated)
+            assert isinstance(await remit.run("support", "again", principal=ALICE, conversation="t"), Finished)
+            await remit.settle(first.open_operations[0], True, by="carol", reason="seen in the log")
+            assert isinstance(await remit.run("support", "and?", principal=ALICE, conversation="t"), Finished)
+
+    play(story)
+    told = "- provider:code_execution_20250825"
+    second, third = (one.decode() for one in model.requests[1:])
+    assert (second.count(told), third.count(told)) == (1, 2)
+    assert "may have happened" in second
+
+
+def test_it_is_named_with_its_effect_or_refused() -> None:
+    hosted_mcp = {"type": "mcp_toolset", "mcp_server_name": "files"}
+    for wrong in (RUNS_CODE, hosted_mcp, {"type": "code_interpreter", "container": {"type": "auto"}}, {"type": "shell"}):
+        with pytest.raises(DefinitionError, match="server_tools="):
+            support(ScriptedModel([]), server_tools=[wrong])
+    for changes in (
+        {"effect": write(once_per="x", recovery=manual)},
+        {"effect": write(once_per=CALL, recovery=manual, atomic=True)},
+        {"max_uses": 3},
+    ):
+        with pytest.raises(DefinitionError, match="server_tool"):
+            server_tool(hosted_mcp, **changes)  # type: ignore[arg-type]
+    asks = {"type": "mcp", "server_label": "files", "server_url": "https://files.example"}
+    with pytest.raises(DefinitionError, match="require_approval"):
+        server_tool(asks, effect=write(once_per=CALL, recovery=manual))
+    assert server_tool({**asks, "require_approval": "never"}, effect=write(once_per=CALL, recovery=manual)).type == "mcp"
+    with pytest.raises(DefinitionError, match="leave effect= out"):
+        server_tool(SEARCH, effect=write(once_per=CALL, recovery=manual))
+    for ours in ("bash_20250124", "memory_20250818", "function", "local_shell", "computer_20251124"):
+        with pytest.raises(DefinitionError, match="run by the provider"):
+            server_tool({"type": ours}, effect=write(once_per=CALL, recovery=manual))
+    for count in (0, -1, True, "5"):
+        with pytest.raises(DefinitionError, match="max_uses"):
+            server_tool(SEARCH, max_uses=count)  # type: ignore[arg-type]
+    with pytest.raises(DefinitionError, match="max_uses"):
+        server_tool({**SEARCH, "max_uses": 2}, max_uses=3)
+
+
+def test_how_often_it_may_be_used_is_said_to_the_provider() -> None:
+    model = ScriptedModel(["Done."])
+
+    async def story() -> None:
+        agent = support(model, lookup_order, server_tools=[server_tool(SEARCH, max_uses=5)])
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            run = await remit.run("support", "look", principal=ALICE)
+            assert isinstance(run, Finished)
+            assert await rows(remit, run.id) == []
+
+    play(story)
+    assert b'"max_uses":5' in model.requests[0].replace(b" ", b"")
+
+
+def test_a_dry_run_does_not_start_where_requests_change_something() -> None:
+    with pytest.raises(InputError) as error:
+        Remit(agents=[coder()], dry_run=True)
+    assert error.value.code == "owner.dry_run"

@@ -1,0 +1,198 @@
+"""Streamed replies over real connections: pieces as they come, a whole body at the end, or a failure with a name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import pytest
+
+from model.server import Answer, Server, answer, raw, serving, streamed
+from remit.errors import ModelError, ProtocolError
+from remit.model import Anthropic, OpenAIChat, OpenAIResponses, Timeouts
+from remit.types.model import Piece, ProtocolName, Reading, Reply
+from remit.wire import render, wire_for
+
+PROTOCOLS: list[ProtocolName] = ["anthropic", "openai-chat", "openai-responses"]
+every = pytest.mark.parametrize("protocol", PROTOCOLS)
+KINDS = {"anthropic": Anthropic, "openai-chat": OpenAIChat, "openai-responses": OpenAIResponses}
+TEXT = "I look it up for you, and say so at some length."
+
+
+def body_of(protocol: ProtocolName) -> bytes:
+    return wire_for(protocol).reply(TEXT, [("call_1", "send", '{"amount":5}'), ("call_2", "send", "{}")])
+
+
+def read(protocol: ProtocolName, body: bytes) -> Reply:
+    return wire_for(protocol).read(body, Reading(max_tokens=10**6, names={}, mint=str))
+
+
+def ask(
+    protocol: ProtocolName,
+    *answers: Answer,
+    timeouts: Timeouts | None = None,
+    heard: Callable[[Piece], None] | None = None,
+) -> tuple[bytes | Exception, list[Piece], Server]:
+    """Ask once for a stream, of a server that answers so; then once more without one, if it has another answer."""
+    pieces: list[Piece] = []
+
+    async def story() -> tuple[bytes | Exception, Server]:
+        async with serving(*answers) as server:
+            model = KINDS[protocol]("m", base_url=server.url, api_key="k", timeouts=timeouts)
+            try:
+                got: bytes | Exception = await model.ask(b'{"stream":true}', model.wire.gather({}), heard or pieces.append)
+            except (ModelError, ProtocolError) as error:
+                got = error
+            for _ in answers[1:]:
+                assert await model.ask(b"{}") == b"{}"
+            await model.aclose()
+            return got, server
+
+    got, server = asyncio.run(story())
+    return got, pieces, server
+
+
+def failed(got: object) -> ModelError:
+    assert isinstance(got, ModelError)
+    assert got.__suppress_context__ or got.__context__ is None
+    return got
+
+
+def told(pieces: list[Piece], kind: str) -> str:
+    return "".join(piece.text for piece in pieces if piece.kind == kind)
+
+
+@every
+@pytest.mark.parametrize("size", [1, 7, 10**6])
+def test_a_stream_is_told_in_pieces_and_comes_out_as_one_body(protocol: ProtocolName, size: int) -> None:
+    stream = b"".join(render(protocol, body_of(protocol)))
+    chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
+    got, pieces, server = ask(protocol, streamed(*chunks), answer())
+    assert isinstance(got, bytes)
+    assert read(protocol, got) == read(protocol, body_of(protocol))
+    assert told(pieces, "text") == TEXT
+    assert [piece.text for piece in pieces if piece.kind == "call"] == ["send", "send"]
+    assert "accept: text/event-stream" in server.heads[0].lower()
+    assert "accept: application/json" in server.heads[1].lower()
+    assert server.connections == 1
+
+
+@every
+def test_a_server_that_streams_nothing_is_read_as_it_answers(protocol: ProtocolName) -> None:
+    body = body_of(protocol)
+    got, pieces, _ = ask(protocol, answer(body=body, content_type="application/json; charset=utf-8"))
+    assert (got, pieces) == (body, [])
+
+
+@every
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_stream_that_ends_early_is_cut_and_may_be_asked_again(protocol: ProtocolName, whole: bool) -> None:
+    events = render(protocol, body_of(protocol))
+    got, pieces, server = ask(protocol, streamed(*events[:6], whole=whole), answer())
+    error = failed(got)
+    assert (error.code, error.retryable, error.details) == ("model.stream_cut", True, {"sent": True})
+    assert pieces
+    assert len(server.bodies) == 2
+
+
+@every
+def test_a_stream_whose_end_is_torn_off_is_cut_even_if_its_reply_had_ended(protocol: ProtocolName) -> None:
+    got, _, _ = ask(protocol, streamed(*render(protocol, body_of(protocol)), whole=False))
+    assert failed(got).code == "model.stream_cut"
+
+
+@every
+def test_chunks_that_are_none_are_a_cut(protocol: ProtocolName) -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    got, _, server = ask(protocol, raw(head, b"5\r\n: hi\n\r\n", b"not a size\r\n"), answer())
+    assert failed(got).code == "model.stream_cut"
+    assert server.connections == 2
+
+
+@every
+def test_a_stream_that_falls_silent_is_waited_for_as_long_as_was_said(protocol: ProtocolName) -> None:
+    events = render(protocol, body_of(protocol))
+
+    async def stall(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + b"".join(events[:4]))
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    got, _, _ = ask(protocol, stall, timeouts=Timeouts(first_byte=60.0, idle=0.05))
+    error = failed(got)
+    assert (error.code, error.details["phase"], error.retryable) == ("model.timeout", "idle", True)
+
+
+BROKEN_OFF: list[tuple[ProtocolName, str, dict[str, object], str, bool]] = [
+    ("anthropic", "error", {"type": "overloaded_error", "message": "secret"}, "model.overloaded", True),
+    ("anthropic", "error", {"type": "rate_limit_error", "message": "secret"}, "model.rate_limited", True),
+    ("anthropic", "error", {"type": "api_error", "message": "secret"}, "model.unavailable", True),
+    ("anthropic", "error", {"type": "invalid_request_error", "message": "secret"}, "model.refused_request", False),
+    ("anthropic", "error", {"type": "invalid_request_error", "message": "prompt is too long"}, "model.context_full", False),
+    ("openai-chat", "", {"type": "server_error", "code": None, "message": "secret"}, "model.unavailable", True),
+    ("openai-chat", "", {"type": "tokens", "code": "rate_limit_exceeded", "message": "secret"}, "model.rate_limited", True),
+]
+
+
+@pytest.mark.parametrize(("protocol", "name", "error", "code", "retryable"), BROKEN_OFF)
+def test_what_the_provider_says_in_mid_stream_is_named_as_a_refusal_is(
+    protocol: ProtocolName, name: str, error: dict[str, object], code: str, retryable: bool
+) -> None:
+    said = (f"event: {name}\n" if name else "") + f"data: {json.dumps({'type': 'error', 'error': error})}\n\n"
+    events = [*render(protocol, body_of(protocol))[:4], said.encode()]
+    got, _, server = ask(protocol, streamed(*events), answer())
+    failure = failed(got)
+    assert (failure.code, failure.retryable, failure.details["status"]) == (code, retryable, 200)
+    assert "secret" not in f"{failure!r}{failure.details}"
+    assert len(server.bodies) == 2
+
+
+def test_a_responses_stream_says_its_error_flatly() -> None:
+    said = b'event: error\ndata: {"type":"error","code":"rate_limit_exceeded","message":"secret","sequence_number":2}\n\n'
+    got, _, _ = ask("openai-responses", streamed(*render("openai-responses", body_of("openai-responses"))[:3], said))
+    assert failed(got).code == "model.rate_limited"
+
+
+@every
+def test_a_refusal_of_a_stream_is_a_refusal(protocol: ProtocolName) -> None:
+    got, pieces, _ = ask(protocol, answer("429 Too Many", b'{"error":{"type":"rate_limit_error"}}', retry_after="3"))
+    error = failed(got)
+    assert (error.code, error.details["retry_after_s"], pieces) == ("model.rate_limited", 3.0, [])
+
+
+@every
+def test_who_listens_badly_is_told_no_more_and_changes_nothing(protocol: ProtocolName) -> None:
+    count = 0
+
+    def heard(piece: Piece) -> None:
+        nonlocal count
+        count += 1
+        raise SystemExit(piece.text)
+
+    got, _, _ = ask(protocol, streamed(*render(protocol, body_of(protocol))), heard=heard)
+    assert isinstance(got, bytes)
+    assert read(protocol, got) == read(protocol, body_of(protocol))
+    assert count == 1
+
+
+def test_who_stops_waiting_for_a_stream_closes_its_connection() -> None:
+    async def story() -> None:
+        events = render("anthropic", body_of("anthropic"))
+
+        async def stall(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + b"".join(events[:6]))
+            await writer.drain()
+
+        async with serving(stall) as server:
+            model = Anthropic("m", base_url=server.url)
+            begun = asyncio.Event()
+            asking = asyncio.ensure_future(model.ask(b"{}", model.wire.gather({}), lambda _: begun.set()))
+            await begun.wait()
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            await server.until(ended=1)
+            await model.aclose()
+
+    asyncio.run(story())

@@ -1,0 +1,205 @@
+"""Whatever a model says and whatever becomes of it, the transcript is one that the provider takes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from remit import (
+    CALL,
+    READ,
+    TRUSTED,
+    Agent,
+    Cancelled,
+    Context,
+    Finished,
+    MemoryLedger,
+    NoEffect,
+    Principal,
+    Remit,
+    ScriptedModel,
+    ambient,
+    manual,
+    never,
+    tool,
+    write,
+)
+from remit.testing import FakeProvider, call, fault
+from remit.types.model import ProtocolName
+from traffic.exchange import PROTOCOLS
+
+ALICE = Principal("alice", scopes=frozenset({"use"}))
+STOPS = {
+    "anthropic": ("calls", "end", "length", "context", "refusal", "pause", "unknown"),
+    "openai-chat": ("calls", "end", "length", "refusal", "filter", "unknown"),
+    "openai-responses": ("calls", "end", "length", "refusal", "filter", "unknown"),
+}
+IDS = st.sampled_from([None, "", "same", "other", "a b", "x" * 70, "x" * 300, "toolu_1.2", "é", "call_2_0"])
+NAMES = st.sampled_from(["look", "fail", "long", "save", "hang", "nothing", "lo ok", "look"])
+ARGUMENTS = st.sampled_from(
+    ["{}", '{"order":"A-1"}', "", "  ", "{", '{"order":', "null", "[]", "3", '{"order":1}', '{"a":1,"a":2}']
+)
+TEXTS = st.sampled_from(["", " ", "\n", "Well.", "Ends in a space ", "“é😀” \\ud83d", "x" * 2_000])
+
+
+@tool(effect=READ, scopes={"use"}, label=TRUSTED)
+async def look(order: str) -> dict[str, str]:
+    """Look at it.
+
+    Args:
+        order: which
+    """
+    return {"order": order}
+
+
+@tool(effect=write(once_per=CALL, recovery=manual), scopes={"use"}, approve=never, label=TRUSTED)
+async def fail() -> str:
+    """Decline it."""
+    raise NoEffect("it was declined")
+
+
+@tool(effect=READ, scopes={"use"}, label=TRUSTED)
+async def long() -> str:
+    """Read a long text, with an empty one before it."""
+    return "\n" * 3 + "word " * 60_000
+
+
+@tool(effect=write(once_per=CALL, recovery=manual), scopes={"use"}, approve=never, label=TRUSTED)
+async def save(ctx: Context[Any]) -> str:
+    """Save it, and say nothing."""
+    return ""
+
+
+@tool(effect=READ, scopes={"use"}, label=TRUSTED)
+async def hang(ctx: Context[Any]) -> str:
+    """Wait until it is cancelled."""
+    ctx.deps.set()
+    await asyncio.Event().wait()
+    return "never"
+
+
+@dataclass(frozen=True)
+class Message:
+    """What the user says, and what the model says until it is done."""
+
+    text: str
+    turns: Sequence[Any]
+
+
+def calls() -> st.SearchStrategy[Any]:
+    made = st.builds(
+        lambda name, text, one: call.raw(name, text).with_id(one) if one is not None else call.raw(name, text),
+        NAMES,
+        ARGUMENTS,
+        IDS,
+    )
+    return st.lists(made, min_size=1, max_size=3)
+
+
+def turns(protocol: ProtocolName) -> st.SearchStrategy[Any]:
+    """One reply: text, calls, both, with any stop that the protocol has, thinking before it, or a fault around it."""
+    said = st.one_of(TEXTS, calls(), st.tuples(TEXTS, calls()))
+    stopped = st.builds(
+        lambda text, made, stop: ScriptedModel.turn(made, text=text, stop=stop),
+        TEXTS,
+        calls() | st.just([]),
+        st.sampled_from(STOPS[protocol]),
+    )
+    thought = st.integers(0, 10**6).map(lambda number: thinking(protocol, number))
+    broken = st.sampled_from([fault.fail(), fault.rate_limit(), fault.cut("never heard", 30), fault.hang_up()])
+    return st.one_of(said, said, stopped, thought, broken)
+
+
+def thinking(protocol: ProtocolName, number: int) -> Any:
+    """A call with what the model thought before it, which must come back as it was."""
+    match protocol:
+        case "anthropic":
+            content = [
+                {"type": "thinking", "thinking": f"about {number}", "signature": f"sig_{number}"},
+                {"type": "text", "text": ["", "So."][number % 2]},
+                {"type": "tool_use", "id": f"toolu_{number}", "name": "look", "input": {"order": "A"}},
+                {"type": "redacted_thinking", "data": f"data_{number}"},
+                {"type": "tool_use", "id": f"toolu_{number}", "name": "look", "input": {"order": "B"}},
+            ]
+            reply = {
+                "id": f"msg_{number}",
+                "type": "message",
+                "role": "assistant",
+                "content": content,
+                "stop_reason": "tool_use",
+            }
+            return json.dumps({**reply, "usage": {"input_tokens": 1, "output_tokens": 1}}).encode()
+        case "openai-responses":
+            output = [
+                {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "x"},
+                {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": "look", "arguments": "{}"},
+            ]
+            reply = {"id": f"resp_{number}", "object": "response", "status": "completed", "output": output}
+            return json.dumps({**reply, "usage": {"input_tokens": 1, "output_tokens": 1}}).encode()
+        case "openai-chat":
+            return call("look", order=str(number))
+
+
+def messages(protocol: ProtocolName) -> st.SearchStrategy[list[Message]]:
+    return st.lists(
+        st.builds(Message, st.sampled_from(["go", "and?"]), st.lists(turns(protocol), max_size=4)), min_size=1, max_size=3
+    )
+
+
+async def converse(protocol: ProtocolName, told: Sequence[Message], *, stream: bool) -> None:
+    left: list[Any] = []
+    hanging = asyncio.Event()
+
+    def speak(asked: dict[str, Any]) -> Any:
+        return left.pop(0) if left else "Fine."
+
+    async with FakeProvider(speak) as provider:
+        agent = Agent(
+            "worker",
+            model=provider.model(protocol, "claude-opus-5-5"),
+            instructions="Help.",
+            tools=[look, fail, long, save, hang],
+            stream=stream,
+        )
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=hanging) as remit:
+            for message in [*told, Message("still there?", ())]:
+                left[:] = message.turns
+                run = await remit.submit("worker", message.text, principal=ALICE, conversation="c")
+                await ended_or_cancelled(remit, run.id, hanging)
+                assert [one.code for one in provider.broken] == [], provider.broken
+            last = await remit.run_to_end(run.id)
+            assert isinstance(last, Finished)
+            assert last.answer == "Fine."
+            assert len(provider.requests) > len(told) / 2
+
+
+async def ended_or_cancelled(remit: Remit, run: str, hanging: asyncio.Event) -> None:
+    """Let a run end; one whose tool hangs is cancelled."""
+    ending = asyncio.ensure_future(remit.run_to_end(run))
+    while not ending.done():
+        hung = asyncio.ensure_future(hanging.wait())
+        await asyncio.wait([ending, hung], return_when=asyncio.FIRST_COMPLETED)
+        hung.cancel()
+        if hanging.is_set():
+            hanging.clear()
+            await remit.cancel(run, by=ALICE, reason="enough")
+            assert isinstance(await ending, Cancelled | Finished)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_any_conversation_is_one_that_the_provider_takes(protocol: ProtocolName, stream: bool) -> None:
+    @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(messages(protocol))
+    def holds(told: list[Message]) -> None:
+        with ambient.use(ambient.Seeded()):
+            asyncio.run(converse(protocol, told, stream=stream))
+
+    holds()
