@@ -22,7 +22,7 @@ except OSError:
 print(json.dumps([taken, held]))
 """
 
-OWN = ("import remit", "from remit import Agent, Remit, tool", "from remit import Agent, Remit, tool; import httpx2")
+OWN = ("import remit", "from remit import Agent, Remit, tool", "from remit import Agent, Remit, tool; import httpcore2")
 PEERS = {
     "anthropic_sdk": "from anthropic import AsyncAnthropic",
     "openai_sdk": "from openai import AsyncOpenAI",

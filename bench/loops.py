@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import environments
 from fleet import Worker, fake_model
@@ -12,9 +13,26 @@ from subjects import Subject
 from table import Measured
 
 
-def measure(
-    measured: Measured, subjects: Sequence[Subject], *, turns: Sequence[int], rounds: int, parallel: int, pad: int
-) -> None:
+@dataclass(frozen=True)
+class Course:
+    """What every subject is asked for.
+
+    Args:
+        turns: how many tool turns, one length after the other.
+        rounds: of each length.
+        peer_rounds: rounds that the peers take part in; they are slow, and far from what they are held against.
+        parallel: calls in a turn.
+        pad: characters of text beside them.
+    """
+
+    turns: Sequence[int]
+    rounds: int
+    peer_rounds: int
+    parallel: int
+    pad: int
+
+
+def measure(measured: Measured, subjects: Sequence[Subject], course: Course) -> None:
     """Add what these subjects take; one that fails is named as missing."""
     with fake_model() as url:
         workers: list[Worker] = []
@@ -23,11 +41,12 @@ def measure(
                 worker = _warm(measured, subject, url)
                 if worker is not None:
                     workers.append(worker)
-            for count in turns:
-                for number in range(rounds):
+            for count in course.turns:
+                for number in range(course.rounds):
                     for worker in workers:
-                        _once(measured, worker, count, parallel=parallel, pad=pad)
-                    said = f"{count} turns, round {number + 1} of {rounds}, load {os.getloadavg()[0]:.1f}"
+                        if worker.subject.kind != "peer" or number < course.peer_rounds:
+                            _once(measured, worker, count, parallel=course.parallel, pad=course.pad)
+                    said = f"{count} turns, round {number + 1} of {course.rounds}, load {os.getloadavg()[0]:.1f}"
                     print(said, file=sys.stderr, flush=True)
         finally:
             for worker in workers:

@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import pstats
+import shlex
 import sys
 import tempfile
 import time
@@ -42,6 +43,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--subject", action="append", metavar="PATTERN", help="only subjects of this name, and their floors")
     parser.add_argument("--turns", type=lambda text: [int(one) for one in text.split(",")], metavar="10,50,200")
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--peer-rounds", type=int, default=3, help="rounds that the peers take part in")
     parser.add_argument("--parallel", type=int, default=1, help="calls in each turn")
     parser.add_argument("--pad", type=int, default=0, help="characters of text beside them")
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the marks in this file")
@@ -78,10 +80,11 @@ def machine() -> str:
 
 def report(measured: Measured, given: argparse.Namespace, load: float) -> str:
     """The tables with the command and the machine."""
-    command = " ".join(["python bench/run.py", *(one for one in sys.argv[1:] if not one.startswith("--write="))])
+    command = f"python bench/run.py {shlex.join(sys.argv[1:])}"
     head = [f"- Command: `{command}`", f"- Machine: {machine()}", f"- Load when it began: {load:.1f}"]
     if measured.loops:
-        head.append(f"- {given.rounds} interleaved rounds; each cell is the minimum, and the median in parentheses")
+        peers = f" ({min(given.rounds, given.peer_rounds)} of them with the peers)" if given.peers else ""
+        head.append(f"- {given.rounds} interleaved rounds{peers}; each cell is the minimum, and the median in parentheses")
     return "\n".join(head) + "\n" + "\n" + markdown(measured)
 
 
@@ -132,7 +135,11 @@ def main() -> int:
     parts, load, measured = given.part or PARTS, os.getloadavg()[0], Measured()
     subjects = chosen(given)
     if "loops" in parts:
-        loops.measure(measured, subjects, turns=given.turns, rounds=given.rounds, parallel=given.parallel, pad=given.pad)
+        loops.measure(
+            measured,
+            subjects,
+            loops.Course(given.turns, given.rounds, min(given.rounds, given.peer_rounds), given.parallel, given.pad),
+        )
     if "imports" in parts:
         imports.measure(measured, sorted({one.family for one in subjects if one.family is not None}))
     if "scale" in parts:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import get_args, get_type_hints
 
 import typer
@@ -20,7 +22,8 @@ from remit.types.event import CallConsidered
 from remit.types.operation import HOLDING, MOVES, ClosedCode, Move, OperationState
 from remit.types.outcome import Failed, NotRun, Outcome, Refused, Succeeded, Unknown
 
-REFERENCE = Path(__file__).resolve().parent / "reference"
+HERE = Path(__file__).resolve().parent
+REFERENCE = HERE / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code. Change the code, then run: make docs -->\n"
 
 STATES: dict[OperationState, str] = {
@@ -203,8 +206,22 @@ def help_texts() -> dict[str, str]:
     return found
 
 
+def _beside(name: str) -> ModuleType:
+    """The module in the file of this name beside this one."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+FIELDS = _beside("fields")
+
+
 def check() -> None:
     """What is said here is what the code has, no more and no less."""
+    FIELDS.check()
     assert set(STATES) == set(get_args(OperationState))
     assert set(MOVES_SAID) == set(get_args(Move))
     assert set(OUTCOMES) == set(get_args(Outcome))
@@ -212,7 +229,12 @@ def check() -> None:
     assert set(STATUSES) == set(get_args(CallStatus))
 
 
-PAGES: dict[str, Callable[[], str]] = {"effects.md": effects, "loop.md": loop, "command.md": command}
+PAGES: dict[str, Callable[[], str]] = {
+    "effects.md": effects,
+    "loop.md": loop,
+    "command.md": command,
+    "fields.md": FIELDS.fields,
+}
 
 
 def main() -> int:

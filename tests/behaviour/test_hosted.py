@@ -166,6 +166,41 @@ def test_a_process_that_dies_in_a_request_leaves_it_unknown_and_the_next_one_han
     assert asked == ["once"]
 
 
+@pytest.mark.parametrize("happened", [True, False])
+def test_what_a_person_settled_before_anybody_came_back_decides_whether_it_is_made_again(happened: bool) -> None:
+    store = MemoryLedger()
+    asked: list[str] = []
+
+    async def once(body: dict[str, object]) -> str:
+        asked.append("again" if asked else "once")
+        if len(asked) == 1:
+            await asyncio.Event().wait()
+        return "Done."
+
+    agent = support(ScriptedModel(once), lookup_order, server_tools=[CODE])
+
+    async def dies() -> str:
+        async with Remit(ledger=store, agents=[agent], deps=Shop(), drain_s=0) as remit:
+            run = await remit.submit("support", "compute", principal=ALICE)
+            await until(lambda: bool(asked))
+            return run.id
+
+    async def comes_back(run: str) -> None:
+        async with Remit(ledger=MemoryLedger(store=store)) as reader:
+            (row,) = await rows(reader, run)
+            settled = await reader.settle(row.id, happened, by="carol", reason="looked")
+            assert settled.state == ("succeeded" if happened else "failed")
+        async with Remit(ledger=MemoryLedger(store=store), agents=[agent], deps=Shop()) as remit:
+            ended = await remit.run_to_end(run)
+            assert isinstance(ended, Escalated if happened else Finished)
+            assert ended.open_operations == ()
+            assert await remit.verify() == []
+
+    run = play(dies, seeded=False)
+    play(lambda: comes_back(run))
+    assert asked == (["once"] if happened else ["once", "again"])
+
+
 def test_a_cancel_waits_for_the_request_that_may_change_something() -> None:
     asked, go = asyncio.Event(), asyncio.Event()
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING
 
@@ -78,3 +80,28 @@ def test_every_listed_model_costs_what_the_list_says_itself(usage: Usage):
     with ambient.use(ambient.Seeded()):
         assert len(LISTED) > 50
         assert [(one, price(one, usage)) for one in LISTED] == [(one, listed(one)) for one in LISTED]
+
+
+PROGRAM = """
+import sys, threading
+from remit.budget import context_window, foresee, price
+from remit.types.budget import Usage
+
+def loaded():
+    for one in threading.enumerate():
+        if one.name == "remit-prices":
+            one.join()
+    return "genai_prices" in sys.modules
+
+foresee("scripted:m")
+price("scripted:m", Usage(input_tokens=1))
+context_window("anthropic:claude-sonnet-4-5", 4_000)
+print(loaded())
+foresee("anthropic:claude-sonnet-4-5")
+print(loaded())
+"""
+
+
+def test_the_list_is_loaded_beside_what_goes_on_and_only_for_models_that_may_be_in_it():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

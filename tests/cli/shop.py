@@ -88,5 +88,57 @@ mailer = agent("mailer", call("send_mail", to="alice@shop.test"), "I do not know
 asker = agent("asker", call("ask_user", question="Which colour?", choices=["red", "blue"]), "Blue it is.")
 closer = agent("closer", call("close_account", account="acc_1", pin="4711-0815"), "It is closed.")
 looper = agent("looper", *[call("lookup_order", order_id=f"A-{n}") for n in range(9)], budget=Budget(turns=2))
+@tool(
+    effect=write(once_per="account", recovery=manual),
+    approve=when(lambda a: a.cents > 500, scope="billing:approve"),
+    preview=lambda a: f"Credit {a.cents} cents to {a.account}.",
+    label=TRUSTED,
+)
+async def credit(account: str, cents: int, ctx: Context[Shop]) -> str:
+    """Credit an account.
+
+    Args:
+        account: which
+        cents: how much
+    """
+    ctx.deps.write(f"{account} credited")
+    return "credited"
+
+
+previewed = Agent(
+    "previewed",
+    model=ScriptedModel([[call("credit", account="acc_1", cents=900), call("send_mail", to="a@shop.test")], "I would have."]),
+    tools=[credit, send_mail, lookup_order],
+)
+stutterer = agent("stutterer", ScriptedModel.turn("It is not ", cut=4), "It is with sk-abcdefghijklmnopqrstuv\\nat the door.")
+submitter = agent("submitter", call("issue_refund", charge_id="ch_7", amount_cents=9_900), "It is asked for.", on_wait="answer")
+
+
+def is_mine(arguments, ctx):
+    ctx.deps.write(f"asked whose {arguments['note_id']} is")
+    return arguments["note_id"] == "n_1"
+
+
+@tool(effect=READ, owns=is_mine, label=TRUSTED)
+async def read_note(note_id: str) -> str:
+    """Read a note.
+
+    Args:
+        note_id: which
+    """
+    return f"{note_id}: buy milk"
+
+
+def is_read(ctx):
+    ctx.deps.write("asked whether it is read")
+    return True
+
+
+noter = Agent(
+    "noter",
+    model=ScriptedModel([[call("read_note", note_id="n_1"), call("read_note", note_id="n_2")], "Read."]),
+    tools=[read_note],
+    done=is_read,
+)
 not_an_agent = 7
 '''

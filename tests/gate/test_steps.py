@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import ast
 import asyncio
+from pathlib import Path
 
 from gate.stage import ALICE, Stage, on_stage
+from remit.gate import step
 from remit.policy import Allow, Ask, Deny
 from remit.tool import READ, Context, Rate, Tool, manual, never, tool, write
 from remit.types.budget import Budget
@@ -197,6 +200,15 @@ async def _async_policy(request: object) -> object:
 
 def _word(request: object) -> object:
     return "allow"
+
+
+def test_the_steps_are_eight_files_and_each_says_its_place() -> None:
+    folder = Path(step.__file__).parent
+    assert sorted(one.stem for one in folder.glob("[a-z]*.py")) == sorted(step.STEPS)
+    for place, name in enumerate(step.STEPS, start=1):
+        said = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8")))
+        assert said is not None
+        assert said.startswith(f"Step {place}, "), name
 
 
 def test_the_strictest_policy_decides_and_every_mistake_denies() -> None:

@@ -181,6 +181,38 @@ def test_a_transcript_is_what_was_said_in_the_order_of_the_runs(store: Store) ->
     store.tell(story)
 
 
+def test_events_are_read_from_any_place_and_so_many_as_asked_however_they_were_committed(store: Store) -> None:
+    async def story() -> None:
+        pen = Pen(await store.open())
+        await pen.start(said("1"), said("2"), said("3"))
+        await pen.write(said("4"))
+        await pen.write(said("5"), said("6"))
+        whole = await pen.ledger.read(RUN)
+        assert [one.sequence for one in whole] == [1, 2, 3, 4, 5, 6]
+        for after in range(8):
+            for limit in (None, *range(8)):
+                end = None if limit is None else after + limit
+                assert await pen.ledger.read(RUN, after=after, limit=limit) == whole[after:end]
+
+    store.tell(story)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["payload SET text = '{}'", "payload SET text = ''", "page SET kinds = 'run.ended'", "page SET times = 'x'"],
+)
+def test_a_run_whose_record_is_damaged_cannot_be_read(file: Store, damage: str) -> None:
+    async def story() -> None:
+        pen = Pen(await file.open())
+        await pen.start(said("1"), said("2"))
+        apsw.Connection(str(file.path)).execute(f"UPDATE remit_{damage}")
+        with pytest.raises(LedgerError) as unreadable:
+            await pen.ledger.read(RUN)
+        assert unreadable.value.code == "ledger.unreadable"
+
+    file.tell(story)
+
+
 def test_a_ledger_that_is_not_open_says_so(store: Store) -> None:
     async def story() -> None:
         ledger = await store.open()
@@ -271,7 +303,7 @@ def test_an_append_is_few_statements(file: Store) -> None:
     file.tell(story)
     made = [sql for sql in seen if "remit_" in sql]
     assert len([sql for sql in made if "remit_spent" in sql]) == 1
-    assert len(made) == 1 + 2 + 2  # headers and payloads, each at once; beside them the run read and written
+    assert len(made) == 1 + 2 + 2  # a header and its payload for all events; beside them the run read and written
 
 
 def fill(db: apsw.Connection) -> None:
@@ -283,8 +315,8 @@ def fill(db: apsw.Connection) -> None:
     )
     db.execute(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)"
-        " INSERT INTO remit_event (run, sequence, number, kind, at_ms, commitment, hash)"
-        " SELECT 'old_' || i, 1, i, 'x', 1, x'', x'' FROM n"
+        " INSERT INTO remit_page (run, last, number, kinds, times, commitment, hash)"
+        " SELECT 'old_' || i, 1, i, 'x', '1', x'', x'' FROM n"
     )
 
 

@@ -124,48 +124,63 @@ def test_a_decision_that_nobody_has_journaled_yet_is_no_fault(store: Store) -> N
 
 
 BYTES = Digest(hashlib.sha256(b"bytes").hexdigest())
-HASH = "(SELECT hash FROM remit_event WHERE run = 'run_1' AND sequence = 2)"
+HASH = "(SELECT hash FROM remit_page WHERE run = 'run_1' AND last = 1)"
 TAMPERED: dict[str, tuple[str, str]] = {
     "a payload": (
         "UPDATE remit_payload SET text = replace(text, 'after', 'afters') WHERE text LIKE '%after%'",
-        "run run_1, event 7: the payload was altered",
+        "run run_1, events 6 to 7: the payload was altered",
     ),
-    "a salt": ("UPDATE remit_payload SET salt = x'00' WHERE event = 1", "run run_1, event 1: the payload was altered"),
+    "a salt": ("UPDATE remit_payload SET salt = x'00' WHERE page = 1", "run run_1, event 1: the payload was altered"),
     "a kind": (
-        "UPDATE remit_event SET kind = 'run.ended' WHERE run = 'run_1' AND sequence = 7",
-        "run run_1, event 7: does not follow",
+        "UPDATE remit_page SET kinds = 'operation.moved run.ended' WHERE run = 'run_1' AND last = 7",
+        "run run_1, events 6 to 7: does not follow",
     ),
     "a time": (
-        "UPDATE remit_event SET at_ms = at_ms - 1000 WHERE run = 'run_1' AND sequence = 3",
-        "run run_1, event 3: happened before",
+        "UPDATE remit_page SET times = '1 2' WHERE run = 'run_1' AND last = 3",
+        "run run_1, events 2 to 3: happened before",
+    ),
+    "a time that is none": (
+        "UPDATE remit_page SET times = 'x ' WHERE run = 'run_1' AND last = 3",
+        "run run_1, events 2 to 3: happened before",
     ),
     "a commitment": (
-        "UPDATE remit_event SET commitment = x'00' WHERE run = 'run_1' AND sequence = 3",
-        "run run_1, event 3: does not follow",
+        "UPDATE remit_page SET commitment = x'00' WHERE run = 'run_1' AND last = 3",
+        "run run_1, events 2 to 3: does not follow",
     ),
-    "a removed event": ("DELETE FROM remit_event WHERE run = 'run_1' AND sequence = 3", "run run_1: event 3 is missing"),
-    "a removed payload": ("DELETE FROM remit_payload WHERE event = 3", "run run_1, event 3: the payload is missing"),
-    "a removed event's payload": (
-        "DELETE FROM remit_event WHERE run = 'run_1' AND sequence = 3",
-        "payload 3: its event is missing",
+    "a removed event": (
+        "UPDATE remit_page SET kinds = 'operation.moved' WHERE run = 'run_1' AND last = 3",
+        "run run_1: event 2 is missing",
     ),
-    "two events swapped": (
-        "UPDATE remit_event SET sequence = -sequence WHERE run = 'run_1' AND sequence IN (3, 4);"
-        "UPDATE remit_event SET sequence = 7 + sequence WHERE run = 'run_1' AND sequence < 0",
-        "run run_1, event 3: does not follow",
+    "a removed commit": ("DELETE FROM remit_page WHERE run = 'run_1' AND last = 3", "run run_1: event 2 is missing"),
+    "a removed payload": ("DELETE FROM remit_payload WHERE page = 2", "run run_1, events 2 to 3: the payload is missing"),
+    "a removed line": (
+        "UPDATE remit_payload SET text = substr(text, 1, instr(text, char(10)) - 1) WHERE page = 2",
+        "run run_1, events 2 to 3: the payload was altered",
+    ),
+    "a line more": (
+        "UPDATE remit_payload SET text = text || char(10) || text WHERE page = 2",
+        "run run_1, events 2 to 3: the payload was altered",
+    ),
+    "a removed commit's payload": (
+        "DELETE FROM remit_page WHERE run = 'run_1' AND last = 3",
+        "payload 2: its events are missing",
+    ),
+    "two commits swapped": (
+        "UPDATE remit_page SET last = -last WHERE run = 'run_1' AND last IN (3, 5);"
+        "UPDATE remit_page SET last = 8 + last WHERE run = 'run_1' AND last < 0",
+        "run run_1, events 2 to 3: does not follow",
     ),
     "two payloads swapped": (
-        "UPDATE remit_payload SET event = -event WHERE event IN (3, 4);"
-        "UPDATE remit_payload SET event = 7 + event WHERE event < 0",
-        "run run_1, event 4: the payload was altered",
+        "UPDATE remit_payload SET page = -page WHERE page IN (2, 3);UPDATE remit_payload SET page = 5 + page WHERE page < 0",
+        "run run_1, events 4 to 5: the payload was altered",
     ),
     "a link": (
-        f"UPDATE remit_event SET hash = {HASH} WHERE run = 'run_1' AND sequence = 5",
-        "run run_1, event 6: does not follow",
+        f"UPDATE remit_page SET hash = {HASH} WHERE run = 'run_1' AND last = 5",
+        "run run_1, events 6 to 7: does not follow",
     ),
-    "the last event cut off": (
-        "DELETE FROM remit_event WHERE run = 'run_1' AND sequence = 7",
-        "run run_1: its row stands at event 7, the chain at 6",
+    "the last commit cut off": (
+        "DELETE FROM remit_page WHERE run = 'run_1' AND last = 7",
+        "run run_1: its row stands at event 7, the chain at 5",
     ),
     "the run's head": ("UPDATE remit_run SET head = 'ff' WHERE id = 'run_1'", "run run_1: its row stands at event 7"),
     "the run's tenant": (
@@ -300,11 +315,15 @@ def test_one_fault_does_not_hide_another(file: Store) -> None:
     async def story() -> None:
         pen = Pen(await file.open())
         await honest(pen)
-        tamper(file, "UPDATE remit_payload SET text = '{}' WHERE event IN (2, 6)")
+        tamper(file, "UPDATE remit_payload SET text = '{}' || substr(text, instr(text, char(10))) WHERE page IN (2, 4)")
         faults = await pen.ledger.verify()
         assert [fault for fault in faults if fault.endswith("the payload was altered")] == [
-            "run run_1, event 2: the payload was altered",
-            "run run_1, event 6: the payload was altered",
+            "run run_1, events 2 to 3: the payload was altered",
+            "run run_1, events 6 to 7: the payload was altered",
+        ]
+        assert [fault for fault in faults if "the payload is no" in fault] == [
+            "run run_1, event 2: the payload is no operation.moved",
+            "run run_1, event 6: the payload is no operation.moved",
         ]
 
     file.tell(story)
@@ -337,7 +356,7 @@ def test_a_chain_that_starts_with_another_runs_hash_is_found(file: Store) -> Non
         await Pen(ledger, RunId("run_2")).start()
         tamper(
             file,
-            "UPDATE remit_event SET run = 'run_x' WHERE run = 'run_1'; UPDATE remit_run SET id = 'run_x' WHERE id = 'run_1'",
+            "UPDATE remit_page SET run = 'run_x' WHERE run = 'run_1'; UPDATE remit_run SET id = 'run_x' WHERE id = 'run_1'",
         )
         assert any("run run_x, event 1: does not follow" in fault for fault in await ledger.verify())
 

@@ -9,7 +9,7 @@ from remit import ambient
 from remit.budget import budget_to_json
 from remit.gate import Gate
 from remit.ledger import MemoryLedger
-from remit.loop import Driver, RunSpec
+from remit.loop import Driver, RunSpec, Transcript
 from remit.model import ScriptedModel
 from remit.tool import CALL, READ, Catalogue, NoEffect, Tool, always, never, tool, write
 from remit.tool import manual as by_hand
@@ -158,10 +158,10 @@ class Bench:
             created_ms=ambient.now_ms(),
         )
         changes: tuple[Change, ...] = ()
-        history: list[Recorded] = []
+        history = Transcript()
         if conversation is not None:
             changes = (HoldConversation(conversation, row.tenant, row.subject, "shop"),)
-            history = await self.ledger.transcript(conversation, tenant=self.principal.tenant)
+            history = Transcript(await self.ledger.transcript(conversation, tenant=self.principal.tenant))
         driver = Driver(spec, self.gate(), self.ledger, run=name, principal=self.principal, history=history)
         self.last = driver
         await driver.begin(self.opening(name, spec, text), changes=changes, create=Create(row, "{}"))
@@ -175,7 +175,8 @@ class Bench:
         name, spec = RunId(run), self.spec(turns, **more)
         row = await self.ledger.run(name)
         assert row is not None
-        history = [] if row.conversation is None else await self.ledger.transcript(row.conversation, tenant=row.tenant)
+        said = [] if row.conversation is None else await self.ledger.transcript(row.conversation, tenant=row.tenant)
+        history = Transcript(one for one in said if one.run != name)
         driver = Driver(spec, self.gate(), self.ledger, run=name, principal=self.principal, history=history)
         self.last = driver
         resumed = Resumed(owner=self.ledger.owner, scopes=(), scopes_from="recorded")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -109,6 +110,32 @@ def test_what_follows_from_a_task_is_done_by_it_and_what_is_left_over_at_once_by
         tasks = [task for _, task in by]
         assert tasks[0] is tasks[1]
         assert tasks[2] is not tasks[3]
+        await crew.leave()
+
+    asyncio.run(story())
+
+
+def test_a_task_that_does_not_let_itself_be_interrupted_takes_nothing_more() -> None:
+    async def story() -> None:
+        by: list[object] = []
+
+        async def insists() -> None:
+            by.append(asyncio.current_task())
+            with contextlib.suppress(asyncio.CancelledError):
+                await goes_on()
+
+        async def after() -> None:
+            by.append(asyncio.current_task())
+
+        crew, queue = crew_of(insists)
+        await begun()
+        crew.cancel(by[0])  # type: ignore[arg-type]
+        queue.append(after)
+        crew.call()
+        await begun()
+        assert len(by) == 2
+        assert by[0] is not by[1]
+        assert crew.failure is None
         await crew.leave()
 
     asyncio.run(story())

@@ -190,3 +190,22 @@ def test_events_that_are_no_run_are_refused() -> None:
         with pytest.raises(InputError) as error:
             ReplayModel(events)
         assert error.value.code == "replay.events"
+
+
+def test_a_reply_that_another_model_gave_is_given_again() -> None:
+    down = ScriptedModel([ModelError("down", code="model.unavailable", retryable=True)] * 9, name="first")
+    agent = Agent(
+        "finder", model=down, fallback=[ScriptedModel(["all here"], name="second")], instructions="Look.", tools=[look]
+    )
+    _, was = asyncio.run(run(agent))
+    standing, _ = asyncio.run(run(agent_of(ReplayModel(was))))
+    assert isinstance(standing, Finished)
+    assert standing.answer == "all here"
+
+
+def test_where_one_request_was_made_twice_the_replies_come_in_their_order() -> None:
+    was = recorded("anthropic", ScriptedModel.turn("", stop="pause"), "all here")
+    assert [reply.stop for reply in replies(was)] == ["pause", "end"]
+    standing, now = asyncio.run(run(agent_of(ReplayModel(was))))
+    assert isinstance(standing, Finished)
+    assert replies(now) == replies(was)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -343,5 +344,55 @@ def test_an_id_that_an_imported_history_has_used_is_not_used_again(protocol: str
             assert isinstance(run, Finished)
             (mend,) = [mend for one in await remit.events(run.id) if isinstance(one.event, Replied) for mend in one.event.mends]
             assert (mend.kind, mend.was) == ("id.duplicate", "call_1")
+
+    play(story)
+
+
+def test_a_process_that_knows_a_conversation_goes_on_with_the_same_words_as_one_that_reads_it_anew() -> None:
+    async def talk(store: MemoryLedger, model: ScriptedModel, *, anew: bool) -> None:
+        agent = support(model, refund_tool(), lookup_order, on_wait="answer")
+        remits = [Remit(ledger=MemoryLedger(store=store), agents=[agent], deps=Shop()) for _ in range(4 if anew else 1)]
+        for number in range(4):
+            remit = remits[number if anew else 0]
+            if anew or not number:
+                await remit.__aenter__()
+            await remit.run("support", f"message-{number}", principal=ALICE, conversation="t")
+            await remit.run("support", "elsewhere", principal=ALICE, conversation="u")
+            if anew or number == 3:
+                await remit.__aexit__(None, None, None)
+
+    def answers(body: dict[str, object]) -> object:
+        return "Done." if "tool_result" in str(body["messages"][-1]) else REFUND  # type: ignore[index]
+
+    def bodies(*, anew: bool) -> list[bytes]:
+        model = ScriptedModel(answers)  # type: ignore[arg-type]
+        play(lambda: talk(MemoryLedger(), model, anew=anew))
+        return [re.sub(rb"op_\w+", b"op", body) for body in model.requests]
+
+    assert bodies(anew=False) == bodies(anew=True)
+
+
+def test_a_conversation_that_went_on_in_another_process_is_read_from_there() -> None:
+    async def story() -> None:
+        store, model = MemoryLedger(), ScriptedModel(lambda _: "Hello.")
+        async with (
+            Remit(ledger=store, agents=[support(model)], deps=Shop()) as one,
+            Remit(ledger=MemoryLedger(store=store), agents=[support(model)], deps=Shop()) as other,
+        ):
+            for number, remit in enumerate((one, other, other, one, other), start=1):
+                await remit.run("support", f"message-{number}", principal=ALICE, conversation="t")
+                assert texts(model.requests[-1]) == [f"message-{one}" for one in range(1, number + 1)]
+
+    play(story)
+
+
+def test_of_many_conversations_the_oldest_known_are_forgotten_and_read_again() -> None:
+    async def story() -> None:
+        model = ScriptedModel(lambda _: "Hello.")
+        async with Remit(ledger=MemoryLedger(), agents=[support(model)], deps=Shop()) as remit:
+            for number in (1, 2):
+                for name in range(70):
+                    await remit.run("support", f"message-{number}", principal=ALICE, conversation=f"t{name}")
+                    assert texts(model.requests[-1]) == [f"message-{one}" for one in range(1, number + 1)]
 
     play(story)

@@ -112,7 +112,7 @@ def test_silence_is_filled_with_comments_and_the_source_is_closed_with_the_respo
     async def story() -> None:
         response = sse(steps(), keep_alive_s=0.01)
         assert [await anext(response) for _ in range(2)] == [": \n\n"] * 2
-        await response.aclose()  # type: ignore[attr-defined]
+        await response.aclose()
         assert closed.is_set()
 
     play(story, seeded=False)

@@ -259,7 +259,7 @@ def test_whoever_stops_listening_changes_nothing_for_the_run() -> None:
             steps = remit.stream("support", "refund", principal=ALICE, request_id="r")
             first = await anext(steps)
             assert isinstance(first, Recorded)
-            await steps.aclose()  # type: ignore[attr-defined]
+            await steps.aclose()
 
             async def listen() -> None:
                 async for _ in remit.stream("support", "refund", principal=ALICE, request_id="r"):

@@ -49,6 +49,9 @@ ARGUMENTS = st.sampled_from(
 TEXTS = st.sampled_from(["", " ", "\n", "Well.", "Ends in a space ", "“é😀” \\ud83d", "x" * 2_000])
 
 
+THINKS = "(thinks, and calls)"
+
+
 @tool(effect=READ, scopes={"use"}, label=TRUSTED)
 async def look(order: str) -> dict[str, str]:
     """Look at it.
@@ -77,9 +80,9 @@ async def save(ctx: Context[Any]) -> str:
     return ""
 
 
-@tool(effect=READ, scopes={"use"}, label=TRUSTED)
+@tool(effect=READ, scopes={"use"}, label=TRUSTED, timeout_s=0.02)
 async def hang(ctx: Context[Any]) -> str:
-    """Wait until it is cancelled."""
+    """Never return; a cancel waits until its time is over."""
     ctx.deps.set()
     await asyncio.Event().wait()
     return "never"
@@ -112,7 +115,7 @@ def turns(protocol: ProtocolName) -> st.SearchStrategy[Any]:
         calls() | st.just([]),
         st.sampled_from(STOPS[protocol]),
     )
-    thought = st.integers(0, 10**6).map(lambda number: thinking(protocol, number))
+    thought = st.just(THINKS)
     broken = st.sampled_from([fault.fail(), fault.rate_limit(), fault.cut("never heard", 30), fault.hang_up()])
     return st.one_of(said, said, stopped, thought, broken)
 
@@ -158,7 +161,8 @@ async def converse(protocol: ProtocolName, told: Sequence[Message], *, stream: b
     hanging = asyncio.Event()
 
     def speak(asked: dict[str, Any]) -> Any:
-        return left.pop(0) if left else "Fine."
+        said = left.pop(0) if left else "Fine."
+        return thinking(protocol, len(provider.requests)) if said is THINKS else said
 
     async with FakeProvider(speak) as provider:
         agent = Agent(

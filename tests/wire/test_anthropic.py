@@ -95,6 +95,41 @@ def test_a_cut_call_whose_input_is_no_object_is_mended_to_an_empty_one() -> None
     assert reply.mends == (Mend("call.cut", '{"to":"al', "{}", 0),)
 
 
+@pytest.mark.parametrize(
+    ("given", "text", "back"),
+    [
+        ('{"to":"al', '{"to":"al', {}),
+        ("3", "3", {}),
+        ('{"n": 1}', '{"n": 1}', {"n": 1}),
+        ("", "{}", {}),
+        ([], "[]", {}),
+        (None, "null", {}),
+    ],
+)
+def test_an_input_that_is_no_object_is_left_to_be_refused_and_goes_back_as_one(given: Any, text: str, back: Any) -> None:
+    reply = read(body(use(input=given)))
+    assert (reply.stop, reply.calls[0].arguments, reply.calls[0].cut) == ("calls", text, False)
+    assert sent(reply) == [use(input=back)]
+
+
+def test_a_turn_that_the_provider_paused_goes_on_unchanged() -> None:
+    asked = {"type": "server_tool_use", "id": "srv_1", "name": "code_execution", "input": {"code": "1"}}
+    reply = read(body(text("Let me"), asked, stop="pause_turn"))
+    assert (reply.stop, reply.calls, reply.unresolved, reply.hosted) == ("pause", (), ("srv_1",), True)
+    assert sent(reply) == [text("Let me"), asked]
+    compaction = {"type": "compaction", "content": "short", "encrypted_content": "e"}
+    reply = read(body(compaction, stop="compaction"))
+    assert (reply.stop, sent(reply), reply.hosted) == ("compaction", [compaction], False)
+
+
+def test_a_turn_with_our_calls_and_the_providers_names_what_waits() -> None:
+    asked = {"type": "server_tool_use", "id": "srv_1", "name": "web_fetch", "input": {}}
+    running = {"type": "server_tool_use", "id": "srv_2", "name": "code_execution", "input": {}}
+    reply = read(body(asked, running, use(caller={"type": "code_execution_20260120", "tool_id": "srv_2"}), use("b")))
+    assert (reply.stop, reply.unresolved) == ("calls", ("srv_1", "srv_2"))
+    assert [call.caller for call in reply.calls] == ["code_execution_20260120", "direct"]
+
+
 def test_calls_before_a_change_of_model_in_mid_reply_count_as_cut() -> None:
     reply = read(body(use("a"), {"type": "fallback", "from": {}, "to": {}}, use("b")))
     assert [call.cut for call in reply.calls] == [True, False]

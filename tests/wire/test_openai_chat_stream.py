@@ -116,15 +116,21 @@ def test_two_calls_without_ids_on_one_index_are_two_where_the_first_is_whole() -
     assert [mend.kind for mend in found.mends] == ["id.missing", "id.missing"]
 
 
-def test_a_name_that_changes_in_the_middle_of_a_call_is_refused() -> None:
+def test_a_name_in_the_middle_of_a_call_is_refused() -> None:
     refused(called(part(0, "a", "get_")), called(part(0, name="secret")))
     refused(called(part(0, "a", "f", '{"x":')), called(part(0, name="g", arguments="1}")))
+    refused(called(part(0, name="f", arguments="")), called(part(0, name="f", arguments="{}")))
+    repeated = [part(0, "a", "f", '{"x":'), part(0, "a", "f", "1}")]
+    assert calls(*map(called, repeated)) == [("a", "f", '{"x":1}')]
 
 
-def test_a_name_that_is_repeated_in_every_fragment_is_one_call() -> None:
-    """llama.cpp, before May 2025."""
-    parts = [part(0, name="f", arguments=text) for text in ("", '{"x"', ":1}", "\n")]
-    assert [call[1:] for call in calls(*map(called, parts))] == [("f", '{"x":1}\n')]
+def test_a_call_that_is_left_unfinished_for_another_one_under_its_index_is_refused() -> None:
+    """As where a server makes up a new id for every fragment."""
+    raw = events(*(called(part(0, f"{n}", "f", text)) for n, text in enumerate(("", '{"x"', ":1}"))), DONE)
+    gather = wire_for("openai-chat").gather({})
+    gather.feed(raw.encode())
+    with pytest.raises(ProtocolError):
+        gather.body()
 
 
 def test_arguments_glued_together_are_never_one_call_that_can_run() -> None:

@@ -79,6 +79,35 @@ def test_an_item_that_waits_for_another_answer_is_no_end(kind: str) -> None:
     assert read(body(waiting, ask())).stop == "unknown"
 
 
+def test_each_call_of_a_shell_needs_an_output_of_its_own() -> None:
+    ran = [{"type": "shell_call", "id": "a", "call_id": "a"}, {"type": "shell_call_output", "id": "b", "call_id": "a"}]
+    assert read(body(*ran, {"type": "shell_call", "id": "c", "call_id": "c"}, said("hi"))).stop == "unknown"
+    assert read(body({**ran[0], "call_id": "c"}, ran[1])).stop == "unknown"
+
+
+@pytest.mark.parametrize(("execution", "stop"), [("server", "end"), ("client", "unknown")])
+def test_a_search_for_tools_waits_for_an_answer_where_we_would_run_it(execution: str, stop: str) -> None:
+    search = {"type": "tool_search_call", "id": "t", "call_id": "t", "execution": execution}
+    found = {"type": "tool_search_output", "id": "o", "call_id": "t", "execution": "server", "tools": []}
+    assert read(body(search, *([found] if execution == "server" else []), said("hi"))).stop == stop
+
+
+def test_what_the_provider_ran_is_kept_and_a_call_of_its_program_is_ours_to_answer() -> None:
+    items = [
+        {"type": "mcp_list_tools", "id": "1", "server_label": "s", "tools": []},
+        {"type": "mcp_call", "id": "2", "name": "f", "arguments": "{}", "output": "x"},
+        {"type": "code_interpreter_call", "id": "3", "status": "completed"},
+        {"type": "compaction", "id": "4", "encrypted_content": "e"},
+        {"type": "program", "id": "5", "call_id": "p", "code": "x", "fingerprint": "f"},
+        ask(caller={"type": "program", "caller_id": "p"}),
+    ]
+    reply = read(body(*items))
+    assert (reply.stop, reply.hosted, [call.caller for call in reply.calls]) == ("calls", True, ["program"])
+    assert sent(reply) == items
+    assert read(body({"type": "program", "id": "5", "call_id": "p"}, said("hi"))).hosted
+    assert not read(body({"type": "compaction", "id": "4"}, said("hi"))).hosted
+
+
 def test_a_shell_that_the_provider_ran_itself_waits_for_nothing() -> None:
     reply = read(body({"type": "shell_call", "call_id": "x"}, {"type": "shell_call_output", "call_id": "x"}, said("hi")))
     assert (reply.stop, reply.text) == ("end", "hi")

@@ -115,6 +115,9 @@ def test_settings_stand_beside_the_answer_format() -> None:
 
 REFUSED: list[tuple[ProtocolName, dict[str, Any]]] = [
     *[(protocol, {name: value}) for protocol in PARAMS for name, value in {"stream": True, "model": "x", "tools": []}.items()],
+    *[(protocol, {"stream": False}) for protocol in PARAMS],
+    ("openai-chat", {"stream_options": {}}),
+    ("openai-responses", {"stream_options": {}}),
     ("anthropic", {"messages": []}),
     ("anthropic", {"system": "obey"}),
     ("anthropic", {"max_tokens": 65}),
@@ -154,18 +157,30 @@ def test_the_older_spelling_of_the_cap_can_be_chosen_for_compatible_servers() ->
     assert "max_completion_tokens" not in body
 
 
-SERVER_TOOLS: list[tuple[ProtocolName, dict[str, Any]]] = [
+HERE: list[tuple[ProtocolName, dict[str, Any]]] = [
     ("anthropic", {"type": "bash_20250124", "name": "bash"}),
+    ("anthropic", {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"}),
+    ("anthropic", {"type": "memory_20250818", "name": "memory"}),
     ("anthropic", {"type": "computer_toolset_20260801"}),
+    ("anthropic", {"type": "browser_toolset_20260801"}),
+    ("anthropic", {"type": "custom", "name": "f", "input_schema": {}}),
     ("anthropic", {"name": "no_type", "input_schema": {}}),
     ("openai-chat", {"type": "function", "function": {"name": "f"}}),
     ("openai-chat", {"type": "custom", "custom": {"name": "f"}}),
+    ("openai-chat", {"function": {"name": "f"}}),
+    ("openai-responses", {"type": "function", "name": "f"}),
+    ("openai-responses", {"type": "namespace", "name": "n", "tools": []}),
     ("openai-responses", {"type": "local_shell"}),
+    ("openai-responses", {"type": "shell"}),
+    ("openai-responses", {"type": "shell", "environment": {"type": "local"}}),
+    ("openai-responses", {"type": "apply_patch"}),
+    ("openai-responses", {"type": "computer"}),
+    ("openai-responses", {"type": "tool_search", "execution": "client"}),
     ("openai-responses", {"type": "mcp", "server_label": "s", "server_url": "https://s"}),
 ]
 
 
-@pytest.mark.parametrize(("protocol", "tool"), SERVER_TOOLS)
+@pytest.mark.parametrize(("protocol", "tool"), HERE)
 def test_tools_that_the_provider_does_not_run_itself_are_refused_as_server_tools(
     protocol: ProtocolName, tool: dict[str, Any]
 ) -> None:
@@ -173,11 +188,87 @@ def test_tools_that_the_provider_does_not_run_itself_are_refused_as_server_tools
         wire_for(protocol).head(spec(server_tools=(tool,)))
 
 
-def test_provider_run_tools_are_declared_verbatim() -> None:
-    search = {"type": "web_search_20260318", "name": "web_search", "max_uses": 3}
-    assert request("anthropic", server_tools=(search,))["tools"][-1] == search
-    hosted = {"type": "mcp", "server_label": "s", "server_url": "https://s", "require_approval": "never"}
-    assert request("openai-responses", server_tools=(hosted,))["tools"][-1] == hosted
+THERE: list[tuple[ProtocolName, dict[str, Any]]] = [
+    ("anthropic", {"type": "web_search_20260318", "name": "web_search", "max_uses": 3}),
+    ("anthropic", {"type": "web_fetch_20260318", "name": "web_fetch", "max_uses": 3}),
+    ("anthropic", {"type": "code_execution_20260521", "name": "code_execution"}),
+    ("anthropic", {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}),
+    ("openai-responses", {"type": "mcp", "server_label": "s", "server_url": "https://s", "require_approval": "never"}),
+    ("openai-responses", {"type": "web_search"}),
+    ("openai-responses", {"type": "file_search", "vector_store_ids": ["v"]}),
+    ("openai-responses", {"type": "code_interpreter", "container": {"type": "auto"}}),
+    ("openai-responses", {"type": "image_generation"}),
+    ("openai-responses", {"type": "shell", "environment": {"type": "container_auto"}}),
+    ("openai-responses", {"type": "tool_search", "execution": "server"}),
+    ("openai-responses", {"type": "programmatic_tool_calling"}),
+]
+
+
+@pytest.mark.parametrize(("protocol", "tool"), THERE)
+def test_provider_run_tools_are_declared_verbatim(protocol: ProtocolName, tool: dict[str, Any]) -> None:
+    assert request(protocol, server_tools=(tool,))["tools"][-1] == tool
+
+
+@pytest.mark.parametrize(
+    ("protocol", "tool"),
+    [
+        ("anthropic", {"type": "mcp_toolset", "mcp_server_name": "s"}),
+        ("anthropic", {"type": "advisor_20260301", "name": "advisor", "max_uses": 1}),
+        ("openai-chat", {"type": "browser_search"}),
+        ("openai-chat", {"type": "openrouter:web_search", "parameters": {}}),
+    ],
+)
+def test_provider_run_tools_that_the_sdks_do_not_know_are_declared_verbatim(
+    protocol: ProtocolName, tool: dict[str, Any]
+) -> None:
+    wire = wire_for(protocol)
+    assert json.loads(wire.body(wire.head(spec(server_tools=(tool,))), []))["tools"][-1] == tool
+
+
+def test_responses_count_the_uses_of_all_provider_run_tools_together() -> None:
+    search, files = {"type": "web_search"}, {"type": "file_search", "vector_store_ids": ["v"]}
+    body = request("openai-responses", server_tools=({**search, "max_uses": 3}, {**files, "max_uses": 2}))
+    assert body["max_tool_calls"] == 5
+    assert body["tools"][-2:] == [search, files]
+    assert "max_tool_calls" not in request("openai-responses", server_tools=(search, files))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "tools"),
+    [
+        ("openai-responses", ({"type": "web_search", "max_uses": 3}, {"type": "image_generation"})),
+        ("openai-responses", ({"type": "web_search", "max_uses": 0},)),
+        ("openai-responses", ({"type": "web_search", "max_uses": True},)),
+        ("anthropic", ({"type": "code_execution_20260521", "name": "code_execution", "max_uses": 3},)),
+    ],
+)
+def test_a_bound_that_would_not_hold_is_refused(protocol: ProtocolName, tools: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        wire_for(protocol).head(spec(server_tools=tools))
+    assert caught.value.code == "server_tool.max_uses"
+
+
+@every
+def test_a_stream_is_asked_for_with_its_usage_and_the_rest_stays(protocol: ProtocolName) -> None:
+    wire = wire_for(protocol)
+    for head in (wire.head(spec()), wire.head(spec(instructions=""))):
+        for messages in ([wire.user([Text("hi")])], []):
+            plain, streamed = (json.loads(wire.body(head, messages, stream=stream)) for stream in (False, True))
+            asked = {"stream": True}
+            if protocol == "openai-chat":
+                asked["stream_options"] = {"include_usage": True}  # type: ignore[assignment]
+            assert streamed == {**plain, **asked}
+            assert "stream" not in plain
+
+
+@every
+def test_a_head_for_another_model_differs_in_the_name_alone(protocol: ProtocolName) -> None:
+    wire = wire_for(protocol)
+    head = wire.head(spec(model='gpt-5 "a"', instructions='"model":"x"', settings={"metadata": {"model": "y"}}))
+    other = wire.head_for(head, "gpt-5-é")
+    assert other != head
+    assert {**json.loads(wire.body(head, [])), "model": "gpt-5-é"} == json.loads(wire.body(other, []))
+    assert wire.head_for(other, 'gpt-5 "a"') == head
 
 
 @every

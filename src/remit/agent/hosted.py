@@ -18,7 +18,7 @@ from remit.types.ident import Json
 
 __all__ = ["ServerTool", "fault_of", "server_tool"]
 
-_READING = ("web_search", "web_fetch", "tool_search", "file_search", "advisor", "image_generation")
+_READING = ("web_search", "web_fetch", "tool_search", "file_search", "advisor")
 """They change nothing, as their types begin."""
 
 _OURS = (

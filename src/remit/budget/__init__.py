@@ -6,8 +6,18 @@ asked for. Invariant: what is not known to be unused counts as used.
 
 from __future__ import annotations
 
-from remit.budget.cost import context_window, price, price_bound
+from remit.budget.cost import context_window, foresee, price, price_bound
 from remit.budget.limit import budget_from_json, budget_to_json, deadline_ms, limits_of
 from remit.budget.tally import Tally
 
-__all__ = ["Tally", "budget_from_json", "budget_to_json", "context_window", "deadline_ms", "limits_of", "price", "price_bound"]
+__all__ = [
+    "Tally",
+    "budget_from_json",
+    "budget_to_json",
+    "context_window",
+    "deadline_ms",
+    "foresee",
+    "limits_of",
+    "price",
+    "price_bound",
+]

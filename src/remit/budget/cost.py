@@ -7,6 +7,7 @@ Invariant: an unknown price is None, never 0; 0 is the price of a scripted model
 from __future__ import annotations
 
 import functools
+import threading
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from remit.types.budget import Usage
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
 
-__all__ = ["context_window", "price", "price_bound"]
+__all__ = ["context_window", "foresee", "price", "price_bound"]
 
 _PROVIDERS = {
     "anthropic": "anthropic",
@@ -29,6 +30,8 @@ _PROVIDERS = {
     "openai-chat-azure": "azure",
 }
 _NOTHING = Decimal(0)
+_LEAST_CONTEXT = 8_000
+"""No listed model that talks has a smaller one."""
 
 
 def price(model_identity: str, usage: Usage) -> int | None:
@@ -49,26 +52,42 @@ def price_bound(model_identity: str, input_tokens: int, max_output: int) -> int 
     return plain if plain is None or cached is None else max(plain, cached)
 
 
-def context_window(model_identity: str) -> int | None:
-    """How many tokens the model's context holds, by the price list; None where that does not say."""
-    model = _listed(model_identity)
+@functools.cache
+def foresee(model_identity: str) -> None:
+    """Look the model up beside what goes on, the first time: loading the list takes some tenths of a second."""
+    if _is_listed(model_identity):
+        threading.Thread(target=_listed, args=(model_identity,), name="remit-prices", daemon=True).start()
+
+
+def context_window(model_identity: str, tokens: int = _LEAST_CONTEXT) -> int | None:
+    """How many tokens the model's context holds, by the price list; None where that does not say.
+
+    Args:
+        tokens: as many are to fit; fewer than the smallest context holds are not looked up.
+    """
+    model = None if tokens < _LEAST_CONTEXT else _listed(model_identity)
     return None if model is None else model.context_window
 
 
 @functools.cache
 def _listed(model_identity: str) -> ModelInfo | None:
     """The model in the list."""
-    provider, _, name = model_identity.partition(":")
-    known = _PROVIDERS.get(provider)
-    if known is None or not name:
+    if not _is_listed(model_identity):
         return None
+    provider, _, name = model_identity.partition(":")
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        _, model = get_snapshot().find_provider_model(name, None, known, None)
+        _, model = get_snapshot().find_provider_model(name, None, _PROVIDERS[provider], None)
     except LookupError:
         return None
     return model
+
+
+def _is_listed(model_identity: str) -> bool:
+    """Whether the list has models of this provider."""
+    provider, _, name = model_identity.partition(":")
+    return provider in _PROVIDERS and bool(name)
 
 
 def _cost(model_identity: str, input_tokens: int, output_tokens: int, *, read: int = 0, written: int = 0) -> int | None:

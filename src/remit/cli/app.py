@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from remit.cli.command import audit, decide, demo, effect, look, run
+from remit.cli.command import audit, decide, demo, effect, follow, look, replay, run
 from remit.cli.exit import EXIT_CODES
 
 __all__ = ["app"]
@@ -48,6 +48,7 @@ def root(
       remit approvals
       remit approve apr_7f3 --by bob --reason "checked the bank statement"
       remit show run_4711
+      remit replay run_4711 shop:support
       remit operations --unknown
       remit settle op_19 --happened --by bob --reason "seen in the books"
     """
@@ -58,6 +59,7 @@ for command in (
     run.run,
     look.runs,
     look.show,
+    follow.follow,
     run.resume,
     run.cancel,
     decide.approvals,
@@ -68,6 +70,7 @@ for command in (
     effect.settle,
     effect.withdraw,
     run.recover,
+    replay.replay,
 ):
     app.command()(command)
 

@@ -9,6 +9,7 @@ from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused
 
 __all__ = [
     "EXIT_CODES",
+    "DIFFERENT",
     "INTERRUPTED",
     "NOT_VERIFIED",
     "PIPE",
@@ -25,6 +26,7 @@ USAGE = 2
 NOT_VERIFIED = 12
 UNASKED = 13
 UNSETTLED = 14
+DIFFERENT = 15
 INTERRUPTED = 130
 PIPE = 141
 
@@ -44,6 +46,7 @@ EXIT_CODES: Mapping[int, str] = {
     NOT_VERIFIED: "the audit found something altered, removed or reordered",
     UNASKED: "the model could not be asked; or its key is missing, and nothing was started",
     UNSETTLED: "done, but not verified: an operation is still open, see `remit operations --unknown`",
+    DIFFERENT: "the replay was decided otherwise, or could not follow the record",
     INTERRUPTED: "interrupted (Ctrl-C)",
     PIPE: "whoever read the output has gone",
 }

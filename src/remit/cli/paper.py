@@ -15,12 +15,13 @@ from remit.canonical import decode, to_plain
 from remit.errors import InputError
 from remit.trace import Redactor
 from remit.types.approval import Approval
+from remit.types.budget import Usage
 from remit.types.ident import Json
 from remit.types.operation import Operation
 from remit.types.run import Finished, ModelRefused, Paused, RunRow, Standing, Submitted
 from remit.types.secret import MASK, SHORTEST
 
-__all__ = ["approval", "hidden", "operation", "run", "shared", "standing", "status_of"]
+__all__ = ["approval", "hidden", "is_reported", "operation", "run", "shared", "standing", "status_of"]
 
 _RUN = "id root agent tenant subject conversation request_id status host owner sequence head expires_ms created_ms updated_ms"
 _APPROVAL = (
@@ -76,7 +77,7 @@ def standing(stands: Standing | Submitted) -> dict[str, Json]:
         "conversation": stands.conversation,
         "durable": stands.durable,
         "open_operations": [str(one) for one in stands.open_operations],
-        "usage": cast(Json, dataclasses.asdict(stands.usage)),
+        "usage": {**cast(dict[str, Json], dataclasses.asdict(stands.usage)), "reported": is_reported(stands.usage)},
         "approvals": [],
         "questions": [],
         "queued": False,
@@ -100,6 +101,11 @@ def shared(stands: Standing | Submitted, redactor: Redactor, *, content: bool) -
     shown["approvals"] = [str(row.id) for row in rows if row.kind == "approval"]
     shown["questions"] = [str(row.id) for row in rows if row.kind == "question"]
     return shown
+
+
+def is_reported(usage: Usage) -> bool:
+    """Whether the provider said what was used: a reply takes at least a token."""
+    return usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens > 0
 
 
 def status_of(stands: Standing | Submitted) -> str:

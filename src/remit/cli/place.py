@@ -18,7 +18,7 @@ from remit.types.ledger import Ledger
 if TYPE_CHECKING:
     from remit import Remit
 
-__all__ = ["ledger_path", "owning", "reading"]
+__all__ = ["ledger_path", "owning", "reading", "rehearsing"]
 
 _DEFAULT = "remit.db"
 
@@ -64,6 +64,17 @@ async def owning(
     async with AsyncExitStack() as stack:
         found = await load.dependencies(deps, stack)
         yield await stack.enter_async_context(Remit(ledger=SqliteLedger(path, create=make), agents=agents, deps=found))
+
+
+@asynccontextmanager
+async def rehearsing(reference: str, *, deps: str | None = None) -> AsyncGenerator[Remit]:
+    """An owner of this agent that changes nothing, on no ledger."""
+    from remit import Remit
+
+    agents = load.agents([reference])
+    async with AsyncExitStack() as stack:
+        found = await load.dependencies(deps, stack)
+        yield await stack.enter_async_context(Remit(agents=agents, deps=found, dry_run=True))
 
 
 def need(path: Path) -> None:

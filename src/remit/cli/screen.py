@@ -59,6 +59,21 @@ class Screen:
         """One or more lines beside the result."""
         _print(self.err, text, style)
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a person looks on while it is written beside the result."""
+        return not self.as_json and self._stderr.isatty()
+
+    def words(self, text: str, *, style: str = "") -> None:
+        """A part of a line beside the result, as it is."""
+        _print(self.err, text, style, end="")
+
+    def record(self, value: Json) -> None:
+        """One of several JSON documents, on one line."""
+        with quiet_pipe(self._stdout):
+            self._stdout.write(json.dumps(value, ensure_ascii=True, separators=(",", ":")) + "\n")
+            self._stdout.flush()
+
     def document(self, value: Json) -> None:
         """The JSON document of a command run with `--json`; all ASCII, so that no terminal obeys it."""
         with quiet_pipe(self._stdout):
@@ -76,10 +91,10 @@ class Screen:
             self.line("  ".join(cells).rstrip(), style="bold" if number == 0 else "")
 
 
-def _print(console: Console, text: str, style: str) -> None:
+def _print(console: Console, text: str, style: str, *, end: str = "\n") -> None:
     from rich.text import Text
 
-    console.print(Text(clean(text), style=style), soft_wrap=True)
+    console.print(Text(clean(text), style=style), soft_wrap=True, end=end)
 
 
 def _console(stream: IO[str]) -> Console:

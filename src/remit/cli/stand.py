@@ -7,9 +7,10 @@ from remit.cli.screen import Screen
 from remit.cli.text import compact, dollars, moment
 from remit.trace import Redactor
 from remit.types.approval import Approval
+from remit.types.budget import Usage
 from remit.types.run import Finished, ModelRefused, Paused, RunRow, Standing, Submitted
 
-__all__ = ["effective", "show_approval", "show_decision", "show_standing"]
+__all__ = ["effective", "show_approval", "show_decision", "show_standing", "spent"]
 
 
 def show_standing(screen: Screen, stands: Standing | Submitted) -> None:
@@ -29,10 +30,14 @@ def show_standing(screen: Screen, stands: Standing | Submitted) -> None:
             show_approval(screen, row)
     for operation in stands.open_operations:
         screen.line(f"not settled: {operation}  (see `remit operations --run {stands.id}`)", style="yellow")
-    usage = stands.usage
-    screen.line(
-        f"{usage.input_tokens} tokens in, {usage.output_tokens} out, list price {dollars(usage.cost_usd_micros)}", style="dim"
-    )
+    screen.line(spent(stands.usage), style="dim")
+
+
+def spent(usage: Usage) -> str:
+    """What the model's replies took; a provider that did not say is not taken for one that took nothing."""
+    if not paper.is_reported(usage):
+        return "no tokens were reported, list price unknown"
+    return f"{usage.input_tokens} tokens in, {usage.output_tokens} out, list price {dollars(usage.cost_usd_micros)}"
 
 
 def _head(stands: Standing | Submitted) -> str:

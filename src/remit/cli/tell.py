@@ -50,7 +50,10 @@ def _requested(shown: Shown) -> list[str]:
 
 def _replied(shown: Shown) -> list[str]:
     usage = _member(shown, "usage")
-    spent = f"{usage['input_tokens']}+{usage['output_tokens']} tokens, {span(int(cast(int, shown['latency_ms'])))}"
+    tokens = f"{usage['input_tokens']}+{usage['output_tokens']} tokens"
+    if not (usage["input_tokens"] or usage["output_tokens"]):
+        tokens = "tokens unknown"
+    spent = f"{tokens}, {span(int(cast(int, shown['latency_ms'])))}"
     said = [f"  model: {shown['text']}"] if shown.get("text") else []
     refused = [f"  model refuses: {shown['refusal']}"] if shown.get("refusal") else []
     return [*said, *refused, *_proposals(shown), f"  stopped: {shown['stop']} ({spent})"]

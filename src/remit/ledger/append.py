@@ -25,7 +25,7 @@ from remit.types.ledger import Append, Committed
 __all__ = ["Prepared", "apply", "prepare"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Prepared:
     """An append with everything worked out that needs no database; the payload is that of its events."""
 

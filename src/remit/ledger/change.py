@@ -57,7 +57,7 @@ _Other: TypeAlias = (
 """Every change but `Spend`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
     """Where a change is made: the database, the run whose commit it is, and the commit's moment."""
 

@@ -98,9 +98,9 @@ CREATE TABLE remit_operation (
     updated_ms INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX remit_operation_key ON remit_operation (key) WHERE state IN ('dispatched', 'unknown', 'succeeded');
-CREATE INDEX remit_operation_run ON remit_operation (run, number);
+CREATE INDEX remit_operation_run ON remit_operation (run, call);
 CREATE INDEX remit_operation_conversation ON remit_operation (conversation, number) WHERE conversation IS NOT NULL;
-CREATE INDEX remit_operation_state ON remit_operation (state, number);
+CREATE INDEX remit_operation_state ON remit_operation (state, run);
 
 CREATE TABLE remit_approval (
     number INTEGER PRIMARY KEY,

@@ -219,14 +219,16 @@ def _most(limit: int | None) -> int:
 def _recorded(page: Row, after: int, *, only: frozenset[str] | None = None) -> Iterator[Recorded]:
     """The events of a row of `_PAGES` that come after that one, of these kinds or of all."""
     run, last, kinds, times, text = page
-    named, lines = kinds.split(" "), () if text is None else text.split("\n")
+    named: list[str] = kinds.split(" ")
+    lines: list[str] = [] if text is None else text.split("\n")
+    moments = [int(at_ms) for at_ms in times.split(" ") if at_ms.isdecimal()]
     first = last - len(named) + 1
-    if len(lines) != len(named):
+    if not len(lines) == len(named) == len(moments):
         raise LedgerError(f"event {first} of run {run} has lost its payload", code="ledger.unreadable", retryable=False)
-    for sequence, (kind, at_ms, line) in enumerate(zip(named, times.split(" "), lines, strict=True), first):
+    for sequence, (kind, at_ms, line) in enumerate(zip(named, moments, lines, strict=True), first):
         if sequence > after and (only is None or kind in only):
             event = decode_event(kind, line) if only is None else _remembered(kind, line)
-            yield Recorded(RunId(run), sequence, int(at_ms), event)
+            yield Recorded(RunId(run), sequence, at_ms, event)
 
 
 _SAID = frozenset({"message.appended", "model.replied", "results.appended"})

@@ -11,12 +11,23 @@ import types
 from collections.abc import Coroutine, Generator
 from typing import TypeVar, cast
 
-__all__ = ["shelter"]
+__all__ = ["Waiter", "shelter"]
 
 T = TypeVar("T")
 
 Waited = asyncio.Future[object] | None
 """What a coroutine waits for: a future, or only for its next turn."""
+
+
+class Waiter(asyncio.Future[T]):
+    """A future whose giver wakes who is sheltered at once, and not a turn of the loop later."""
+
+    proxy: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        """To be called once it is done."""
+        if self.proxy is not None and not self.proxy.done():
+            self.proxy.set_result(None)
 
 
 @types.coroutine
@@ -51,7 +62,10 @@ def _step(work: Coroutine[object, None, object]) -> Waited:
 def _proxy(waited: asyncio.Future[object]) -> asyncio.Future[None]:
     """Done when the other is; cancelling it leaves the other alone."""
     proxy: asyncio.Future[None] = waited.get_loop().create_future()
-    waited.add_done_callback(lambda _: None if proxy.done() else proxy.set_result(None))
+    if isinstance(waited, Waiter):
+        waited.proxy = proxy
+    else:
+        waited.add_done_callback(lambda _: None if proxy.done() else proxy.set_result(None))
     return proxy
 
 

@@ -73,9 +73,11 @@ class DeltaFolder:
         self._followed: dict[RunId, _Followed] = {}
         self._lock = threading.Lock()
         self._said = False
-        self._there = path.exists()
-        for left in path.glob("*.jsonl*") if self._there else ():
-            self._remove_dead(left)
+        self._there = False
+        with contextlib.suppress(OSError):
+            self._there = path.is_dir()
+            for left in path.glob("*.jsonl*"):
+                self._remove_dead(left)
 
     # the owner's side
 

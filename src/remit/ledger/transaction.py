@@ -42,7 +42,7 @@ class Transaction:
 Work = Callable[[Transaction], T]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """What one piece of work came to: a value, or its own error."""
 

@@ -19,6 +19,7 @@ import apsw
 
 from remit.errors import LedgerError
 from remit.ledger.schema import translate
+from remit.ledger.shelter import Waiter
 from remit.ledger.sql import execute, one
 from remit.ledger.transaction import Answer, Transaction, Work, run_together
 from remit.types.ident import OwnerId, RunId
@@ -30,12 +31,12 @@ T = TypeVar("T")
 _log = logging.getLogger("remit.ledger")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Job:
     """Work, and who waits for it: a future, or nobody (then `what` names it in the log if it fails)."""
 
     work: Work[Any]
-    future: asyncio.Future[Any] | None = None
+    future: Waiter[Any] | None = None
     what: str = ""
 
 
@@ -75,7 +76,7 @@ class Writer:
         Raises:
             LedgerError: it could not be written, or the writer is closed.
         """
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        future = Waiter[T](loop=asyncio.get_running_loop())
         if not self._put(_Job(work, future)):
             raise LedgerError("the ledger is closed; open it again", code="ledger.closed")
         return await future
@@ -108,16 +109,14 @@ class Writer:
 
     def _gather(self) -> list[_Job]:
         """Everything that is queued; waits for the first. Empty when it is over."""
-        job = self._jobs.get()
         jobs: list[_Job] = []
-        while job is not None:
+        while not jobs or not self._jobs.empty():  # only this thread takes
+            job = self._jobs.get()
+            if job is None:
+                if jobs:
+                    self._jobs.put(None)
+                break
             jobs.append(job)
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                return jobs
-        if jobs:
-            self._jobs.put(None)
         return jobs
 
     def _commit(self, works: Sequence[Work[Any]]) -> list[Answer]:
@@ -197,7 +196,7 @@ class Writer:
 
 def _answer(jobs: Sequence[_Job], answers: Sequence[Answer]) -> None:
     """Complete the futures, each on its own loop."""
-    waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Answer]]] = {}
+    waiting: dict[asyncio.AbstractEventLoop, list[tuple[Waiter[Any], Answer]]] = {}
     for job, answer in zip(jobs, answers, strict=True):
         if job.future is not None:
             waiting.setdefault(job.future.get_loop(), []).append((job.future, answer))
@@ -210,7 +209,7 @@ def _answer(jobs: Sequence[_Job], answers: Sequence[Answer]) -> None:
             continue
 
 
-def _settle(pairs: Sequence[tuple[asyncio.Future[Any], Answer]]) -> None:
+def _settle(pairs: Sequence[tuple[Waiter[Any], Answer]]) -> None:
     for future, answer in pairs:
         if future.done():
             continue
@@ -218,3 +217,4 @@ def _settle(pairs: Sequence[tuple[asyncio.Future[Any], Answer]]) -> None:
             future.set_exception(answer.error)
         else:
             future.set_result(answer.value)
+        future.wake()

@@ -7,7 +7,7 @@ from remit.loop.spec import Check, RunSpec
 from remit.loop.standing import standing_of
 from remit.loop.state import RunState
 from remit.loop.table import TABLE, diagram
-from remit.loop.transcript import Transcript, is_waiting, transcript
+from remit.loop.transcript import Transcript, transcript
 from remit.loop.transition import fold, transition
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "Transcript",
     "diagram",
     "fold",
-    "is_waiting",
     "standing_of",
     "transcript",
     "transition",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from remit import ambient
-from remit.budget import price, price_bound
+from remit.budget import foresee, price, price_bound
 from remit.errors import BudgetExceeded, InputError, ModelError, ProtocolError
 from remit.foreign import contained, origin
 from remit.loop import hosted
@@ -72,8 +72,7 @@ def requested(live: Live, state: RunState, command: Ask | Backoff, *, fresh: int
     reason = live.limits.may_request(state, ambient.now_ms(), tokens=reserved.tokens, usd_micros=reserved.usd_micros)
     if reason is not None:
         return reason
-    window = live.roster.context_tokens(model)
-    if window is not None and reserved.likely_tokens >= window:
+    if live.roster.is_too_long(model, reserved.likely_tokens):
         return "context.full"
     return ModelRequested(
         turn=command.turn,
@@ -187,6 +186,7 @@ async def _reply(live: Live, command: Ask | Backoff, model: Model) -> _End:
     try:
         streamed = live.spec.streams is not None and live.spec.streams()
         body = wire.body(roster.head(model), live.said, stream=streamed)
+        foresee(model.identity)
         with contained(awaiting=True):
             if streamed:
                 raw = await model.ask(body, wire.gather(roster.names), live.speech.heard)

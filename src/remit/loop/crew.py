@@ -61,7 +61,9 @@ class Crew(Generic[T]):
             self._tasks.add(self._spawn(self._work()))
 
     async def _work(self) -> None:
-        while self._queue:
+        """One thing after the other; whoever was interrupted, and would not hear of it, takes nothing more."""
+        task = asyncio.current_task()
+        while self._queue and task not in self._cancelled:
             await self._do(self._queue.popleft())
 
     def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:

@@ -29,6 +29,7 @@ from remit.loop.results import append_results, deny
 from remit.loop.spec import RunSpec
 from remit.loop.standing import standing_of
 from remit.loop.state import RunState
+from remit.loop.transcript import Transcript
 from remit.loop.transition import fold
 from remit.types.change import Change, Create
 from remit.types.event import Event, MessageAppended, Recorded, Resumed, RunStarted
@@ -52,7 +53,7 @@ class Driver:
         spec: the agent of now.
         gate: where every effect passes.
         principal: who asks, with the scopes of now.
-        history: events of the conversation's earlier runs, as `Ledger.transcript` gives them.
+        history: what the conversation's earlier runs have said; it grows with this one.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Driver:
         *,
         run: RunId,
         principal: Principal,
-        history: Sequence[Recorded] = (),
+        history: Transcript | None = None,
     ) -> None:
         self._spec = spec
         self._gate = gate
@@ -199,7 +200,7 @@ class Driver:
         if crew.failure is not None:
             raise crew.failure
         if self._last:
-            await self._let_go(self._last.pop(0), live, crew)
+            await self._end_with(self._last.pop(0), live, crew)
         elif crew.busy:
             await self._news.wait()
             self._news.clear()
@@ -208,7 +209,7 @@ class Driver:
         else:
             raise RemitError(f"run {self._run} cannot go on: nothing is under way", code="run.stuck", run=self._run)
 
-    async def _let_go(self, command: Pause | End, live: Live, crew: Crew[Command]) -> None:
+    async def _end_with(self, command: Pause | End, live: Live, crew: Crew[Command]) -> None:
         """The last words, said by the driver alone: nobody else may say more after them."""
         match command:
             case Pause():

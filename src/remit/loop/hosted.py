@@ -69,8 +69,8 @@ async def ended(live: Live, event: Replied | RequestFailed, *, declined: bool) -
     Args:
         declined: it failed, and it is known that the provider did nothing with it.
     """
-    row = await _open(live)
-    if row is None:
+    row = await _under_way(live)
+    if row is None or row.state != "dispatched":
         return event, ((), ())
     if isinstance(event, Replied):
         said = Succeeded(value={"response": event.response_id}, operation=row.id)
@@ -82,23 +82,25 @@ async def ended(live: Live, event: Replied | RequestFailed, *, declined: bool) -
 
 
 async def lost(live: Live) -> Entry:
-    """What a request left behind that was under way when its process died: it is in doubt, and not made again."""
-    row = await _open(live)
-    if row is None or row.state != "dispatched":
+    """What a request left behind that was under way when its process died: it is in doubt, and not made again.
+
+    Unless a person has said meanwhile that nothing was done.
+    """
+    row = await _under_way(live)
+    if row is None or row.state == "failed":
         return (), ()
     state = live.state
     failed = RequestFailed(turn=state.turn, attempt=state.attempt, code=UNKNOWN, message=_MESSAGE, retryable=False)
+    if row.state != "dispatched":
+        return (failed,), ()
     events, changes = _in_doubt(row, by="owner_gone", evidence="its owner is gone")
     return (*events, failed), changes
 
 
-async def _open(live: Live) -> Operation | None:
-    """The operation of the request that is under way."""
+async def _under_way(live: Live) -> Operation | None:
+    """The operation of the request that has no end yet."""
     state = live.state
-    if state.operation is None or not state.requested:
-        return None
-    row = await live.ledger.operation(state.operation)
-    return row if row is not None and row.state == "dispatched" else None
+    return await live.ledger.operation(state.operation) if state.requested and state.operation is not None else None
 
 
 def _in_doubt(row: Operation, *, by: str, evidence: str) -> Entry:

@@ -36,7 +36,7 @@ class Live:
 
     Args:
         started: the run's first event.
-        history: events of the conversation's earlier runs.
+        history: what the conversation's earlier runs have said; it grows with this one.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Live:
         principal: Principal,
         started: RunStarted,
         limits: Limits,
-        history: Sequence[Recorded] = (),
+        history: Transcript | None = None,
     ) -> None:
         self.spec = spec
         self.gate = gate
@@ -57,7 +57,7 @@ class Live:
         self.run = run
         self.started = started
         self.limits = limits
-        self.transcript = Transcript(one for one in history if one.run != run)
+        self.transcript = history or Transcript()
         self.said = self.transcript.said
         self.used_ids = self.transcript.used_ids
         self.roster = Roster(spec, started)

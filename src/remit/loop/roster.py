@@ -55,6 +55,7 @@ class Roster:
             head = self._heads[model.identity] = model.wire.head_for(self._started.head, model.name)
         return head
 
-    def context_tokens(self, model: Model) -> int | None:
-        """Size of the model's context where it is known."""
-        return self._context_tokens or context_window(model.identity)
+    def is_too_long(self, model: Model, tokens: int) -> bool:
+        """Whether a request of so many tokens surely does not fit into the model's context."""
+        window = self._context_tokens or context_window(model.identity, tokens)
+        return window is not None and tokens >= window

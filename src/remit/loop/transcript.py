@@ -9,23 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from remit.types.event import MessageAppended, Recorded, Replied, ResultsAppended
 from remit.types.ident import Json, Wording
 
-__all__ = ["Transcript", "bulk_of", "is_waiting", "size_of", "transcript", "waits_for_answers"]
+__all__ = ["Transcript", "bulk_of", "size_of", "transcript", "waits_for_answers"]
 
 
 def waits_for_answers(reply: Replied) -> bool:
     """Whether the request after this reply may hold answers only: the provider's own calls go on with it."""
     return bool(reply.unresolved) or reply.stop == "pause"
-
-
-def is_waiting(events: Sequence[Recorded]) -> bool:
-    """Whether the last reply of these events does."""
-    last = next((one.event for one in reversed(events) if isinstance(one.event, Replied)), None)
-    return last is not None and waits_for_answers(last)
 
 
 class Transcript:
@@ -45,6 +39,12 @@ class Transcript:
         self.waits = False
         for recorded in events:
             self.add(recorded)
+
+    def copied(self) -> Transcript:
+        """The same so far, to grow on its own."""
+        other = Transcript()
+        other.said, other.held, other.used_ids, other.waits = [*self.said], [*self.held], {*self.used_ids}, self.waits
+        return other
 
     def add(self, recorded: Recorded) -> None:
         """Take one more event; most say nothing."""

@@ -7,14 +7,13 @@ runs that have a task here; one that fell out of its task by an error is in `los
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from remit import ambient
 from remit.errors import RemitError, RunOwned
-from remit.loop import Driver
+from remit.loop import Driver, Transcript
 from remit.owner.spec import spec_of
 from remit.owner.state import Bound, Live, State, recorder_for
-from remit.types.event import Recorded
 from remit.types.ident import RunId
 from remit.types.principal import Principal
 from remit.types.run import Paused, Standing
@@ -27,9 +26,7 @@ First = Callable[[Driver], Awaitable[None]]
 """Makes the driver's first commit: begins the run, or claims it."""
 
 
-async def launch(
-    state: State, run: RunId, bound: Bound, principal: Principal, *, first: First, history: Sequence[Recorded]
-) -> Live:
+async def launch(state: State, run: RunId, bound: Bound, principal: Principal, *, first: First, history: Transcript) -> Live:
     """Drive a run in a task of its own; return once its first commit is durable.
 
     Raises:

@@ -6,7 +6,7 @@ itself. Invariant: a run belongs to the owner and its ledger, never to the calle
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import Literal, cast, overload
 
@@ -149,7 +149,7 @@ class Remit:
         principal: Principal,
         conversation: str | Conversation | None = None,
         request_id: str | None = None,
-    ) -> AsyncIterator[Step]:
+    ) -> AsyncGenerator[Step, None]:
         """As `run`, and yield what happens on the way: `async for step in remit.stream(...)`.
 
         First the committed events in their order (`Recorded`), between them what is being written (`Delta`) and what of it

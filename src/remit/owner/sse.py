@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
 from remit.types.event import (
     ApprovalDecided,
@@ -31,7 +31,7 @@ _KEEP_ALIVE_S = 15.0
 _View = tuple[str, Mapping[str, Json]]
 
 
-async def sse(steps: AsyncIterator[Step], *, keep_alive_s: float = _KEEP_ALIVE_S) -> AsyncIterator[str]:
+async def sse(steps: AsyncIterator[Step], *, keep_alive_s: float = _KEEP_ALIVE_S) -> AsyncGenerator[str, None]:
     """What a client may see of a run, each piece as one server-sent event.
 
     For `StreamingResponse(remit.sse(...), media_type="text/event-stream")` and the like. `event:` is `delta`,

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from remit import ambient
 from remit.budget import price_bound
 from remit.errors import Conflict, Denied, InputError
-from remit.loop import Driver, is_waiting
+from remit.loop import Driver, Transcript
 from remit.owner.drive import launch
 from remit.owner.head import first_events
 from remit.owner.principal import scopes_of_now
 from remit.owner.request import Request
 from remit.owner.state import Bound, State
 from remit.types.change import Change, Create, HoldConversation
-from remit.types.event import Recorded, RunStarted
+from remit.types.event import RunStarted
 from remit.types.ident import RunId
 from remit.types.label import TRUSTED
 from remit.types.ledger import Append
@@ -104,7 +104,7 @@ async def _begin(state: State, start: _Start) -> None:
     """Make the first commit; in a conversation it refuses if that has moved since its history was read."""
     row, bound, principal, request = start.row, start.bound, start.principal, start.request
     changes: tuple[Change, ...] = request.blobs()
-    history: list[Recorded] = []
+    history = Transcript()
     if row.conversation is None:
         events = first_events(bound, principal, request, row)
     else:
@@ -113,16 +113,17 @@ async def _begin(state: State, start: _Start) -> None:
         before = None if last is None else await _started_of(state, last)
         _check_fit(start, before)
         label = TRUSTED if conversation is None else conversation.label
-        history = await state.ledger.transcript(row.conversation, tenant=row.tenant)
-        waits = is_waiting(history)
-        events = first_events(bound, principal, request, row, context=label, before=before, after=last, waits=waits)
+        history = await state.histories.of(state.ledger, row.tenant, row.conversation, last=last)
+        events = first_events(bound, principal, request, row, context=label, before=before, after=last, waits=history.waits)
         hold = HoldConversation(row.conversation, row.tenant, row.subject, row.agent, last or _NONE_YET)
         changes = (hold, *changes)
 
     async def first(driver: Driver) -> None:
         await driver.begin(events, changes=changes, create=start.create)
 
-    await launch(state, row.id, bound, principal, first=first, history=history)
+    await launch(state, row.id, bound, principal, first=first, history=history.copied())
+    if row.conversation is not None:
+        state.histories.keep(row.tenant, row.conversation, row.id, history)
 
 
 def _check_fit(start: _Start, before: RunStarted | None) -> None:

@@ -17,6 +17,7 @@ from remit.errors import InputError, NotFound
 from remit.gate import Gate
 from remit.loop import Driver
 from remit.model import resolve
+from remit.owner.history import Histories
 from remit.owner.override import Outcomes
 from remit.tool import Catalogue, Tool
 from remit.trace import Recorder, Redactor
@@ -111,6 +112,7 @@ class State:
         again_s: runs that could not be taken up, and when to try again.
         news: set when something here made work for the take-up.
         recording: held while an inbox is journaled that no driver takes.
+        histories: what the conversations of runs that began here had said.
         heard: how many here listen to a run's deltas. `spoke`: runs whose deltas may be in the ledger.
     """
 
@@ -128,6 +130,7 @@ class State:
     news: asyncio.Event = field(default_factory=asyncio.Event)
     recording: asyncio.Lock = field(default_factory=asyncio.Lock)
     closing: bool = False
+    histories: Histories = field(default_factory=Histories)
     heard: dict[RunId, int] = field(default_factory=dict[RunId, int])
     spoke: set[RunId] = field(default_factory=set[RunId])
     _bound: dict[str, Bound] = field(default_factory=dict[str, Bound])

@@ -7,7 +7,7 @@ changes nothing for the run, and goes away whenever it likes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import ExitStack, aclosing
 
 from remit import ambient
@@ -34,7 +34,7 @@ async def stream(
     *,
     conversation: str | Conversation | None,
     request_id: str | None,
-) -> AsyncIterator[Step]:
+) -> AsyncGenerator[Step, None]:
     """Ask, and yield what happens until the run stands still; last, how it stands."""
     with ExitStack() as listening:
         new = RunId(ambient.new_id("run"))

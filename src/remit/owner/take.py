@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from remit import ambient
 from remit.errors import Conflict, LedgerError, RunOwned
-from remit.loop import Driver, RunSpec, fold, standing_of
+from remit.loop import Driver, RunSpec, Transcript, fold, standing_of
 from remit.loop.driver import need_protocol
 from remit.model import ScriptedModel
 from remit.owner.drive import launch
@@ -78,7 +78,8 @@ async def take_up(state: State, row: RunRow, caller: Principal | None = None) ->
     async def claim(driver: Driver) -> None:
         await driver.take_up(row, recorded, resumed)
 
-    history = [] if row.conversation is None else await state.ledger.transcript(row.conversation, tenant=row.tenant)
+    said = [] if row.conversation is None else await state.ledger.transcript(row.conversation, tenant=row.tenant)
+    history = Transcript(one for one in said if one.run != row.id)
     await launch(state, row.id, bound, principal, first=claim, history=history)
 
 

@@ -56,9 +56,9 @@ def restore(reply: Reply) -> bytes:
 
 
 def _spent(reply: Reply) -> dict[str, Json]:
-    """What was spent may be more than the reply's own, and more than its cap: then it stands where no cap applies."""
+    """What was spent may be more than the reply's own, and more than its cap: unless it reached it, it stands where none is."""
     spent = counted(reply.usage)
-    if reply.stop not in ("calls", "end"):
+    if reply.stop == "length":
         return spent
     details = {key: spent.pop(key) for key in ("output_tokens_details",) if key in spent}
     return {"input_tokens": 0, "output_tokens": 0, "iterations": [{"type": "compaction", **spent}], **details}

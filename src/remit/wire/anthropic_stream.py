@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from remit.types.ident import Json
 from remit.types.model import Piece
-from remit.wire.gather import StreamGather, index_of, joined
+from remit.wire.gather import StreamGather, dumped, index_of, joined, parsed, rewritten
 from remit.wire.name import tool_of
-from remit.wire.text import Node, is_object, spelled, storable, unread, written
+from remit.wire.text import Node, is_object, object_of, spelled, storable, string_of, unread
 
 __all__ = ["AnthropicGather"]
 
@@ -22,36 +23,44 @@ _ADDED = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta"
 _HOME = {**_ADDED, "input_json_delta": "tool_use", "signature_delta": "thinking", "citations_delta": "text"}
 """The kind of block that a delta belongs to; blocks of kinds that are not among these take any."""
 
+_KINDS = frozenset(_HOME.values())
+_IN_PIECES = frozenset({"text", "thinking", "tool_use"})
+"""Blocks that the stream spells anew; all others are kept as they were written."""
+
 
 class AnthropicGather(StreamGather):
     """`remit.types.model.Gather` for the Anthropic Messages API."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         super().__init__(names)
-        self._message: Node | None = None
+        self._message: dict[str, Json] = {}
+        self._usage: dict[str, Json] = {}
         self._blocks: list[_Block] = []
-        self._changes: dict[str, str] = {}
-        """Members of the message that `message_delta` sets, as written."""
-        self._usage: dict[str, str] = {}
+        self._spoke = False
         self._parted = False
         """Text was heard, and something else since."""
-        self._spoke = False
 
     def _take(self, name: str, data: bytes, pieces: list[Piece]) -> None:
-        event = Node.of(data)
-        match event.string("type") or name:
+        event = parsed(data)
+        match string_of(event, "type", "stream") or name:
             case "content_block_delta":
-                self._add(event, pieces)
+                self._add(event, data, pieces)
             case "content_block_start":
-                self._begin(event, pieces)
+                self._begin(event, data, pieces)
             case "content_block_stop":
-                self._stop(event)
+                block = self._open(event)
+                block.open = False
+                self._parted = self._parted and block.kind != "text"
             case "message_start":
-                self._start(event)
+                message = object_of(event, "message", "stream")
+                if message is None or self._message:
+                    raise unread("stream", "does not begin one message")
+                self._message = {**message}
+                self._usage = {**(object_of(message, "usage", "stream") or {})}
             case "message_delta":
                 self._change(event)
             case "message_stop":
-                if self._message is None or any(block.open for block in self._blocks):
+                if not self._message or any(block.open for block in self._blocks):
                     raise unread("stream", "ends a message that it did not begin, or inside a block")
                 self._whole = True
             case "error":
@@ -59,45 +68,33 @@ class AnthropicGather(StreamGather):
             case _:
                 pass
 
-    def _start(self, event: Node) -> None:
-        message = event.child("message")
-        if message is None or self._message is not None:
-            raise unread("stream", "does not begin one message")
-        self._message = message
-        usage = message.child("usage")
-        self._usage = usage.members() if usage else {}
-
-    def _begin(self, event: Node, pieces: list[Piece]) -> None:
-        given = event.child("content_block")
-        if self._message is None or given is None or index_of(event) != len(self._blocks):
+    def _begin(self, event: Mapping[str, Json], data: bytes, pieces: list[Piece]) -> None:
+        given = object_of(event, "content_block", "stream")
+        if not self._message or given is None or index_of(event) != len(self._blocks):
             raise unread("stream", "begins a block out of its place")
-        block = _Block(given)
+        block = _Block(given, data)
         self._blocks.append(block)
         if block.kind == "tool_use":
-            pieces.append(Piece("call", tool_of(self._names, given.string("toolset_name"), given.string("name"))))
+            space, name = (string_of(given, key, "stream") for key in ("toolset_name", "name"))
+            pieces.append(Piece("call", tool_of(self._names, space, name)))
         if block.kind != "text":
             self._parted = self._spoke
-        elif text := given.string("text"):
+        elif text := string_of(given, "text", "stream"):
             self._say(text, pieces)
 
-    def _stop(self, event: Node) -> None:
-        block = self._open(event)
-        block.open = False
-        self._parted = self._parted and block.kind != "text"
-
-    def _open(self, event: Node) -> _Block:
+    def _open(self, event: Mapping[str, Json]) -> _Block:
         index = index_of(event)
         block = self._blocks[index] if 0 <= index < len(self._blocks) else None
         if block is None or not block.open:
             raise unread("stream", "goes on with a block that is not open")
         return block
 
-    def _add(self, event: Node, pieces: list[Piece]) -> None:
-        block, delta = self._open(event), event.child("delta")
+    def _add(self, event: Mapping[str, Json], data: bytes, pieces: list[Piece]) -> None:
+        block, delta = self._open(event), object_of(event, "delta", "stream")
         if delta is None:
             raise unread("stream", "has a delta without its content")
-        kind = delta.string("type")
-        text = block.add(kind, delta)
+        kind = string_of(delta, "type", "stream")
+        text = block.add(kind, delta, data)
         if text and kind == "text_delta":
             self._say(text, pieces)
         elif text and kind == "thinking_delta":
@@ -108,67 +105,79 @@ class AnthropicGather(StreamGather):
         pieces.append(Piece("text", f"\n{text}" if self._parted else text))
         self._spoke, self._parted = True, False
 
-    def _change(self, event: Node) -> None:
+    def _change(self, event: Mapping[str, Json]) -> None:
         """Counts are totals, and what is null says nothing new."""
-        delta, usage = event.child("delta"), event.child("usage")
-        if self._message is None:
+        if not self._message:
             raise unread("stream", "does not begin one message")
-        beside = {key: raw for key, raw in event.members().items() if key not in ("type", "delta", "usage")}
-        self._changes |= beside
-        self._changes |= delta.members() if delta else {}
-        self._usage |= {key: raw for key, raw in usage.members().items() if raw != "null"} if usage else {}
+        delta, usage = object_of(event, "delta", "stream"), object_of(event, "usage", "stream")
+        beside = {key: value for key, value in event.items() if key not in ("type", "delta", "usage")}
+        for key, value in (beside | {**(delta or {})}).items():
+            if value is not None or key not in self._message:
+                self._message[key] = value
+        self._usage |= {key: value for key, value in (usage or {}).items() if value is not None}
 
     def _written(self) -> str:
-        members = self._message.members() if self._message else {}
-        members |= {key: raw for key, raw in self._changes.items() if raw != "null" or key not in members}
-        members["content"] = f"[{','.join(block.text() for block in self._blocks)}]"
-        if self._usage:
-            members["usage"] = written(self._usage)
-        return written(members)
+        members = {key: value for key, value in self._message.items() if key not in ("content", "usage")}
+        raw = {"content": f"[{','.join([block.text() for block in self._blocks])}]"}
+        return rewritten(members, raw | ({"usage": dumped({**self._usage})} if self._usage else {}))
 
 
 class _Block:
     """A content block that is being written: how it began, and what was added."""
 
-    __slots__ = ("_added", "_citations", "_given", "_set", "kind", "open")
+    __slots__ = ("_added", "_citations", "_data", "_given", "_set", "kind", "open")
 
-    def __init__(self, given: Node) -> None:
-        self.kind = given.string("type")
+    def __init__(self, given: Mapping[str, Json], data: bytes) -> None:
+        self.kind = string_of(given, "type", "stream")
         self.open = True
         self._given = given
+        self._data = data
+        """The event that it began with."""
         self._added: dict[str, list[str]] = {}
-        self._citations: list[str] = []
-        self._set: dict[str, str] = {}
+        self._citations: list[bytes] = []
+        self._set: dict[str, Json] = {}
 
-    def add(self, kind: str, delta: Node) -> str:
+    def add(self, kind: str, delta: Mapping[str, Json], data: bytes) -> str:
         """Take a delta, return the text it adds. One of a kind that is not known means nothing, as in the SDK."""
         home = _HOME.get(kind)
-        if home is not None and home != self.kind and self.kind in _HOME.values():
+        if home is not None and home != self.kind and self.kind in _KINDS:
             raise unread("stream", "has a delta that its block cannot take")
         key = _ADDED.get(kind)
         if key is not None:
-            text = delta.value(key)
+            text = delta.get(key)
             if not isinstance(text, str):
                 raise unread("stream", "has a delta without its text")
             self._added.setdefault(key, []).append(text)
             return text
         if kind == "citations_delta":
-            self._citations.append(delta.raw("citation") or "null")
+            self._citations.append(data)
         elif kind in ("signature_delta", "compaction_delta"):
-            self._set |= {name: raw for name, raw in delta.members().items() if name != "type" and raw != "null"}
+            self._set |= {name: value for name, value in delta.items() if name != "type" and value is not None}
         return ""
 
     def text(self) -> str:
-        members = self._given.members() | self._set
+        """The block, whole."""
+        changed: dict[str, Json] = {**self._set}
         for key in ("text", "thinking"):
             if key in self._added:
-                members[key] = spelled(joined([self._given.string(key), *self._added[key]]))
+                changed[key] = joined([str(self._given.get(key) or ""), *self._added[key]])
+        raw: dict[str, str] = {}
         if self._citations:
-            cited = members.get("citations", "null").strip()[1:-1] if self._given.value("citations") else ""
-            members["citations"] = f"[{','.join(filter(None, (cited, *self._citations)))}]"
-        text = joined(self._added.get("partial_json", ()))
-        if text.strip():
-            members["input"] = storable(text) if is_object(text) else spelled(text)
-        elif self.kind == "tool_use" and not self._given.value("input"):
-            members["input"] = "{}"
-        return written(members)
+            raw["citations"] = self._cited()
+        arguments = joined(self._added.get("partial_json", ()))
+        if arguments.strip():
+            raw["input"] = storable(arguments) if is_object(arguments) else spelled(arguments)
+        elif self.kind == "tool_use" and not self._given.get("input"):
+            raw["input"] = "{}"
+        if self.kind in _IN_PIECES and ("input" in raw or "input" not in self._given):
+            return rewritten({key: value for key, value in self._given.items() if key not in raw} | changed, raw)
+        given = Node.of(self._data).child("content_block")
+        kept = given.members() if given else {}
+        return rewritten(changed, {key: one for key, one in kept.items() if key not in changed} | raw)
+
+    def _cited(self) -> str:
+        """Those that the block began with, and those that came, as they were written."""
+        begun = Node.of(self._data).child("content_block")
+        first = (begun.raw("citations") if begun and begun.value("citations") else None) or "[]"
+        deltas = [Node.of(data).child("delta") for data in self._citations]
+        return f"[{','.join(filter(None, (first.strip()[1:-1], *(one.raw('citation') for one in deltas if one))))}]"

@@ -6,15 +6,20 @@ stream holds after that, or after an error, is not read.
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import cast
+
+import orjson
 
 from remit.errors import ProtocolError
+from remit.types.ident import Json
 from remit.types.model import Piece
 from remit.wire.sse import Events
-from remit.wire.text import Node, unread
+from remit.wire.text import Node, quote, unread
 
-__all__ = ["StreamGather", "index_of", "joined"]
+__all__ = ["StreamGather", "dumped", "index_of", "joined", "parsed", "rewritten"]
 
 
 class StreamGather:
@@ -60,7 +65,7 @@ class StreamGather:
 
     def body(self) -> bytes:
         plain = self._object()
-        if plain is not None and self.error is None:
+        if plain is not None and plain.value("error") is None:
             return plain.text.encode()
         if self._broken or self._error is not None or not (self._whole or self._ends_here()):
             raise ProtocolError("the stream ended before its reply did", code="stream.cut", retryable=True)
@@ -89,6 +94,35 @@ class StreamGather:
             return None
 
 
+def parsed(data: bytes) -> Mapping[str, Json]:
+    """The values of an event's object.
+
+    Raises:
+        ProtocolError: it is none.
+    """
+    try:
+        values: object = orjson.loads(data)
+    except ValueError:
+        return Node.of(data).values
+    if not isinstance(values, dict):
+        raise unread("stream", "has an event that is not a JSON object")
+    return cast("Mapping[str, Json]", values)
+
+
+def dumped(value: Json) -> str:
+    """A value as JSON text; a character's lone half stays what it is."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value, separators=(",", ":"))
+
+
+def rewritten(members: dict[str, Json], raw: Mapping[str, str]) -> str:
+    """The object of these values, and of members that are written already."""
+    rest = ",".join([f"{quote(key)}:{one}" for key, one in raw.items()])
+    return f"{dumped(members)[:-1]}{',' if members and rest else ''}{rest}}}"
+
+
 def joined(pieces: Sequence[str]) -> str:
     """One text out of its pieces, each of which may end in the middle of a character's two halves."""
     text = "".join(pieces)
@@ -97,13 +131,13 @@ def joined(pieces: Sequence[str]) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def index_of(event: Node, key: str = "index") -> int:
+def index_of(event: Mapping[str, Json], key: str = "index") -> int:
     """The place that an event is about.
 
     Raises:
         ProtocolError: it has none.
     """
-    index = event.value(key)
+    index = event.get(key)
     if not isinstance(index, int) or isinstance(index, bool):
-        raise unread(f"{event.place}.{key}", "is not a number")
+        raise unread(f"stream.{key}", "is not a number")
     return index

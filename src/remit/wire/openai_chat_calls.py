@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from remit.wire.gather import joined
+from remit.types.ident import Json
+from remit.wire.gather import joined, rewritten
 from remit.wire.name import tool_of
-from remit.wire.text import Node, is_object, quote, spelled, unread, written
+from remit.wire.text import Node, is_object, object_of, string_of, unread
 
 __all__ = ["Calls"]
 
@@ -19,6 +20,7 @@ _BODIES = {"function": "arguments", "custom": "input"}
 """The kinds of calls, each a member with that text in it."""
 
 _OWN = frozenset({"index", "id", "type", *_BODIES})
+_INNER = frozenset({"name", *_BODIES.values()})
 
 
 class Calls:
@@ -33,33 +35,45 @@ class Calls:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def take(self, fragment: Node) -> str | None:
-        """Take a fragment; returns our name of the tool when a call of it is found to begin."""
-        body_key = next((key for key in _BODIES if fragment.value(key) is not None), "function")
-        body = fragment.child(body_key)
-        name = body.string("name") if body else ""
-        text = _text(body, _BODIES[body_key])
-        call = self._of(fragment, name, text)
+    def take(self, fragment: Mapping[str, Json], place: int, data: bytes) -> str | None:
+        """Take a fragment; returns our name of the tool when a call of it is found to begin.
+
+        Args:
+            place: where it stands in its chunk, and `data` is the chunk.
+        """
+        kind = "custom" if fragment.get("custom") is not None and fragment.get("function") is None else "function"
+        body = object_of(fragment, kind, "stream") or {}
+        name, text = string_of(body, "name", "stream"), body.get(_BODIES[kind])
+        if text is not None and not isinstance(text, str):
+            text = _raw(data, place, kind)
+        call = self._of(fragment, name, text or "")
         called = bool(call.name)
-        call.add(fragment, body, name, text)
-        return None if called or not call.name else tool_of(self._names if body_key == "function" else {}, "", call.name)
+        call.add(kind, fragment, body, text or "")
+        return None if called or not call.name else tool_of(self._names if kind == "function" else {}, "", call.name)
 
     def text(self) -> str:
-        """The `tool_calls` member."""
-        return f"[{','.join(call.text() for call in self._calls)}]"
+        """The `tool_calls` member.
 
-    def _of(self, fragment: Node, name: str, text: str) -> _Call:
-        index, wire_id = fragment.value("index"), fragment.string("id")
+        Raises:
+            ProtocolError: a call was left for another one under its index, and is not whole: who knows whose the rest was.
+        """
+        if any(not call.complete for calls in self._at.values() for call in calls[:-1]):
+            raise unread("stream", "leaves a call unfinished for another one")
+        return f"[{','.join([call.text() for call in self._calls])}]"
+
+    def _of(self, fragment: Mapping[str, Json], name: str, text: str) -> _Call:
+        index, wire_id = fragment.get("index"), string_of(fragment, "id", "stream")
         if index is not None and (not isinstance(index, int) or isinstance(index, bool)):
             raise unread("stream", "has a call whose index is not a number")
         calls = self._calls if index is None else self._at.setdefault(index, [])
-        known = next((call for call in calls if wire_id and call.wire_id == wire_id), None)
-        if known is not None:
-            return known
+        if wire_id:
+            for known in calls:
+                if known.wire_id == wire_id:
+                    return known
         last = calls[-1] if calls else None
         if last is None and index is None and not (wire_id or name):
             raise unread("stream", "goes on with a call that did not begin")
-        if last is None or (wire_id and last.wire_id) or _begins(last, name, text, whole=index is None):
+        if last is None or (wire_id and last.wire_id) or _begins(last, name, text):
             last = _Call()
             self._calls.append(last)
             if index is not None:
@@ -69,27 +83,22 @@ class Calls:
         return last
 
 
-def _begins(last: _Call, name: str, text: str, *, whole: bool) -> bool:
-    """Whether a fragment that names a tool, and no call, is another call and not more of the last one.
-
-    Args:
-        whole: the server gives no index: what has a name is a call of its own.
-    """
+def _begins(last: _Call, name: str, text: str) -> bool:
+    """Whether a fragment that names a tool, and no call that is known, is another call and not more of the last one."""
     if not name or not last.name:
         return False
-    if whole or (last.complete and text.strip()):
+    if last.complete and text.strip():
         return True
-    if name != last.name:
-        raise unread("stream", "changes the name of a call")
-    return False
+    raise unread("stream", "names a tool in the middle of a call")
 
 
-def _text(body: Node | None, key: str) -> str:
-    """What a fragment adds to a call's text; some servers send the object that the text means."""
-    value = body.value(key) if body else None
-    if body is None or value is None:
-        return ""
-    return value if isinstance(value, str) else body.raw(key) or ""
+def _raw(data: bytes, place: int, kind: str) -> str:
+    """Arguments that came as what they mean, as they were written."""
+    delta = Node.of(data).children("choices")[0].child("delta")
+    alone = delta is not None and isinstance(delta.value("tool_calls"), dict)
+    call = (delta.child("tool_calls") if alone else delta.children("tool_calls")[place]) if delta else None
+    body = call.child(kind) if call else None
+    return (body.raw(_BODIES[kind]) if body else None) or ""
 
 
 class _Call:
@@ -101,8 +110,8 @@ class _Call:
         self._kind = "function"
         self._type = ""
         self._texts: list[str] = []
-        self._beside: dict[str, str] = {}
-        self._inner: dict[str, str] = {}
+        self._beside: dict[str, Json] = {}
+        self._inner: dict[str, Json] = {}
         """Members of a server's own, which it wants back."""
 
     @property
@@ -110,24 +119,20 @@ class _Call:
         """Its arguments are one whole object, so that nothing can follow."""
         return is_object(joined(self._texts))
 
-    def add(self, fragment: Node, body: Node | None, name: str, text: str) -> None:
-        self.wire_id = self.wire_id or fragment.string("id")
-        self.name = self.name or name
-        self._type = fragment.string("type") or self._type
+    def add(self, kind: str, fragment: Mapping[str, Json], body: Mapping[str, Json], text: str) -> None:
+        self.wire_id = self.wire_id or string_of(fragment, "id", "stream")
+        self.name = self.name or string_of(body, "name", "stream")
+        self._type = string_of(fragment, "type", "stream") or self._type
         if text:
             self._texts.append(text)
-        if body is not None:
-            self._kind = body.place.rpartition(".")[2]
-            self._inner |= _rest(body, {"name", _BODIES[self._kind]})
-        self._beside |= _rest(fragment, _OWN)
+        if body:
+            self._kind = kind
+        if not _INNER.issuperset(body):
+            self._inner |= {key: value for key, value in body.items() if key not in _INNER and value is not None}
+        if not _OWN.issuperset(fragment):
+            self._beside |= {key: value for key, value in fragment.items() if key not in _OWN and value is not None}
 
     def text(self) -> str:
-        body = {"name": spelled(self.name), _BODIES[self._kind]: spelled(joined(self._texts)), **self._inner}
-        members = {"id": spelled(self.wire_id), "type": quote(self._type or self._kind), self._kind: written(body)}
-        return written(members | self._beside)
-
-
-def _rest(node: Node, known: frozenset[str] | set[str]) -> dict[str, str]:
-    if node.values.keys() <= known:
-        return {}
-    return {key: raw for key, raw in node.members().items() if key not in known and raw != "null"}
+        body: dict[str, Json] = {"name": self.name, _BODIES[self._kind]: joined(self._texts), **self._inner}
+        members: dict[str, Json] = {"id": self.wire_id, "type": self._type or self._kind, self._kind: body}
+        return rewritten(members | self._beside, {})

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from remit.types.ident import Json
 from remit.types.model import Piece
-from remit.wire.gather import StreamGather, joined
+from remit.wire.gather import StreamGather, dumped, joined, parsed, rewritten
 from remit.wire.openai_chat_calls import Calls
-from remit.wire.text import Node, quote, spelled, unread, written
+from remit.wire.text import object_of, objects_of, string_of, unread
 
 __all__ = ["OpenAIChatGather"]
 
@@ -31,11 +31,11 @@ class OpenAIChatGather(StreamGather):
 
     def __init__(self, names: Mapping[str, str]) -> None:
         super().__init__(names)
-        self._members: dict[str, Node] = {}
-        """The completion's own members, each with the first chunk that gives it."""
-        self._usage: Node | None = None
-        self._said: dict[str, list[str | Node]] = {}
-        """Members of the message in pieces: text, or the delta in which something else stands."""
+        self._members: dict[str, Json] = {}
+        """The completion's own members, each as it was first given."""
+        self._usage: Json = None
+        self._said: dict[str, list[Json]] = {}
+        """Members of the message in pieces."""
         self._calls = Calls(names)
         self._legacy: dict[str, list[str]] = {}
         self._finish = ""
@@ -48,46 +48,44 @@ class OpenAIChatGather(StreamGather):
             if not self._whole:
                 raise unread("stream", "is done without a message")
             return
-        chunk = Node.of(data)
-        values = chunk.values
-        if values.get("error") is not None or values.get("object") == "error":
+        chunk = parsed(data)
+        if chunk.get("error") is not None or chunk.get("object") == "error":
             self._error = data
             return
-        for key, value in values.items():
+        for key, value in chunk.items():
             if key not in self._members and key not in _OF_CHUNKS and value not in (None, ""):
-                self._members[key] = chunk
-        if isinstance(values.get("usage"), dict):
-            self._usage = chunk
-        choices = chunk.children("choices")
-        if len(choices) > 1 or any(choice.value("index") not in (0, None) for choice in choices):
+                self._members[key] = value
+        usage = chunk.get("usage")
+        if usage is not None:
+            self._usage = usage
+        choices = objects_of(chunk.get("choices"), "stream.choices")
+        if len(choices) > 1 or any(choice.get("index") not in (0, None) for choice in choices):
             raise unread("stream", "has more than one choice")
         for choice in choices:
-            self._choose(choice, pieces)
+            self._choose(choice, data, pieces)
 
-    def _choose(self, choice: Node, pieces: list[Piece]) -> None:
-        delta, finish = choice.child("delta"), choice.string("finish_reason")
-        added = self._add(delta, pieces) if delta else False
+    def _choose(self, choice: Mapping[str, Json], data: bytes, pieces: list[Piece]) -> None:
+        delta, finish = object_of(choice, "delta", "stream"), string_of(choice, "finish_reason", "stream")
+        added = self._add(delta, data, pieces) if delta else False
         if finish and self._finish and finish != self._finish:
             raise unread("stream", "ends its message in two ways")
         self._finish = finish or self._finish
         self._ended = bool(finish) or (self._ended and not added)
 
-    def _add(self, delta: Node, pieces: list[Piece]) -> bool:
+    def _add(self, delta: Mapping[str, Json], data: bytes, pieces: list[Piece]) -> bool:
         """Take a delta; returns whether it says anything."""
         says = False
-        for key, value in delta.values.items():
+        for key, value in delta.items():
             if key == "index" or (value is None and key in _CALLED):
                 continue
-            if value is None:
-                self._said.setdefault(key, [])
-            elif key == "tool_calls":
-                says |= self._call(delta, pieces)
+            if key == "tool_calls":
+                says |= self._call(value, data, pieces)
             elif key == "function_call":
                 says |= self._legacy_call(delta)
             else:
-                self._said.setdefault(key, []).append(value if isinstance(value, str) else delta)
+                self._said.setdefault(key, []).append(value)
                 says |= bool(value) and key != "role"
-        self._hear(delta.values, pieces)
+        self._hear(delta, pieces)
         return says
 
     def _hear(self, said: Mapping[str, Json], pieces: list[Piece]) -> None:
@@ -104,21 +102,21 @@ class OpenAIChatGather(StreamGather):
         if content and isinstance(content, str):
             pieces.append(Piece("text", content))
 
-    def _call(self, delta: Node, pieces: list[Piece]) -> bool:
-        alone = delta.child("tool_calls") if isinstance(delta.value("tool_calls"), dict) else None
-        fragments = [alone] if alone is not None else delta.children("tool_calls")
-        for fragment in fragments:
-            begun = self._calls.take(fragment)
+    def _call(self, given: Json, data: bytes, pieces: list[Piece]) -> bool:
+        """Fragments of calls, in a list; Text Generation Inference sends one alone."""
+        fragments = objects_of([given] if isinstance(given, dict) else given, "stream.tool_calls")
+        for place, fragment in enumerate(fragments):
+            begun = self._calls.take(fragment, place, data)
             if begun is not None:
                 pieces.append(Piece("call", begun))
         return bool(fragments)
 
-    def _legacy_call(self, delta: Node) -> bool:
+    def _legacy_call(self, delta: Mapping[str, Json]) -> bool:
         """The form before tools; it is kept, and never answered."""
-        fragment = delta.child("function_call")
+        fragment = object_of(delta, "function_call", "stream") or {}
         for key in ("name", "arguments"):
-            if fragment is not None and key in fragment.values:
-                self._legacy.setdefault(key, []).append(fragment.string(key))
+            if key in fragment:
+                self._legacy.setdefault(key, []).append(string_of(fragment, key, "stream"))
         return True
 
     def _begun_message(self) -> bool:
@@ -130,37 +128,35 @@ class OpenAIChatGather(StreamGather):
         return clean and self._begun_message()
 
     def _written(self) -> str:
-        choice = {"index": "0", "message": self._message(), "logprobs": "null", "finish_reason": quote(self._finish or None)}
-        members = {key: chunk.raw(key) or "null" for key, chunk in self._members.items()}
-        members |= {"object": '"chat.completion"', "choices": f"[{written(choice)}]"}
-        members["usage"] = (self._usage.raw("usage") if self._usage is not None else None) or "null"
-        return written(members)
+        choice: dict[str, Json] = {"index": 0, "logprobs": None, "finish_reason": self._finish or None}
+        choices = f"[{rewritten(choice, {'message': self._message()})}]"
+        return rewritten({**self._members, "object": "chat.completion"}, {"choices": choices, "usage": dumped(self._usage)})
 
     def _message(self) -> str:
-        roles = [role for role in self._said.get("role", ()) if isinstance(role, str) and role]
-        members = {"role": quote(roles[-1] if roles else "assistant"), "content": "null"}
-        members |= {key: _together(key, pieces) for key, pieces in self._said.items() if key != "role"}
+        members: dict[str, Json] = {"role": "assistant", "content": None}
+        members |= {key: _together(pieces) for key, pieces in self._said.items() if key != "role"}
+        roles = [role for role in self._said.get("role", ()) if role and isinstance(role, str)]
+        if roles:
+            members["role"] = roles[-1]
         if self._legacy:
-            members["function_call"] = written({key: spelled(joined(texts)) for key, texts in self._legacy.items()})
-        if len(self._calls):
-            members["tool_calls"] = self._calls.text()
-        return written(members)
+            members["function_call"] = {key: joined(texts) for key, texts in self._legacy.items()}
+        return rewritten(members, {"tool_calls": self._calls.text()} if len(self._calls) else {})
 
 
-def _together(key: str, pieces: list[str | Node]) -> str:
+def _together(pieces: list[Json]) -> Json:
     """A member out of its pieces: texts are one text, lists one list, and of everything else the last stands."""
-    texts = [piece for piece in pieces if isinstance(piece, str)]
-    if not pieces:
-        return "null"
-    if len(texts) == len(pieces):
-        return spelled(joined(texts))
-    if not any(isinstance(piece, Node) and isinstance(piece.value(key), list) for piece in pieces):
-        return next(piece.raw(key) or "null" for piece in reversed(pieces) if isinstance(piece, Node))
-    items: list[str] = []
-    for piece in pieces:
-        if isinstance(piece, Node):
-            raw = (piece.raw(key) or "null").strip()
-            items.append(raw[1:-1].strip() if isinstance(piece.value(key), list) else raw)
+    given = [piece for piece in pieces if piece is not None]
+    texts = [piece for piece in given if isinstance(piece, str)]
+    if len(texts) == len(given):
+        return joined(texts) if texts else None
+    if not any(isinstance(piece, list) for piece in given):
+        return given[-1]
+    items: list[Json] = []
+    for piece in given:
+        if isinstance(piece, list):
+            items += piece
+        elif not isinstance(piece, str):
+            items.append(piece)
         elif piece:
-            items.append(f'{{"type":"text","text":{spelled(piece)}}}')
-    return f"[{','.join(filter(None, items))}]"
+            items.append({"type": "text", "text": piece})
+    return items

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from remit.types.ident import Json
 from remit.types.model import Piece
-from remit.wire.gather import StreamGather, index_of
+from remit.wire.cut import Cut, cut_out
+from remit.wire.gather import StreamGather, index_of, parsed
 from remit.wire.name import foreign, tool_of
-from remit.wire.text import Node, unread, written
+from remit.wire.text import Node, object_of, string_of, unread, written
 
 __all__ = ["OpenAIResponsesGather"]
 
-_LAST = ("response.completed", "response.incomplete", "response.failed")
+_COMPLETED = "response.completed"
+_LAST = (_COMPLETED, "response.incomplete", "response.failed")
 _REASONING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ITEMS = ("response.output_item.added", "response.output_item.done")
 _READ = frozenset({"error", "response.output_text.delta", *_ITEMS, *_LAST, *_REASONING})
@@ -29,45 +32,54 @@ class OpenAIResponsesGather(StreamGather):
     def __init__(self, names: Mapping[str, str]) -> None:
         super().__init__(names)
         self._response = ""
-        self._items: dict[int, str] = {}
-        """The items by their places, as they were written; empty until they are done."""
+        self._items: dict[int, bytes] = {}
+        """The events of the items that are done, by their places; empty until they are."""
         self._parted = False
         self._spoke = False
 
     def _take(self, name: str, data: bytes, pieces: list[Piece]) -> None:
         if (name and name not in _READ and name != "message") or data == b"[DONE]":
             return
-        event = Node.of(data)
-        kind = event.string("type") or name
+        if name in _LAST:
+            self._end(name, data)
+            return
+        event = parsed(data)
+        kind = string_of(event, "type", "stream") or name
         if kind == "response.output_text.delta":
-            self._say(event.string("delta"), pieces)
+            self._say(string_of(event, "delta", "stream"), pieces)
         elif kind in _REASONING:
-            if text := event.string("delta"):
+            if text := string_of(event, "delta", "stream"):
                 pieces.append(Piece("reasoning", text))
         elif kind == "response.output_item.added":
             self._begin(event, pieces)
         elif kind == "response.output_item.done":
-            self._items[index_of(event, "output_index")] = event.raw("item") or ""
-        elif kind in _LAST and (response := event.child("response")) is not None:
-            self._response = self._filled(response, completed=kind == "response.completed")
-            self._whole = True
-        elif kind in ("error", "response.failed"):
-            self._error = data
+            self._items[index_of(event, "output_index")] = data
         elif kind in _LAST:
+            self._end(kind, data)
+        elif kind == "error":
+            self._error = data
+
+    def _end(self, kind: str, data: bytes) -> None:
+        if object_of(parsed(data), "response", "stream") is not None:
+            self._response = self._filled(cut_out(data, ("response",), "the end of a stream"), completed=kind == _COMPLETED)
+            self._whole = True
+        elif kind == "response.failed":
+            self._error = data
+        else:
             raise unread("stream", "ends without its response")
 
-    def _begin(self, event: Node, pieces: list[Piece]) -> None:
-        item = event.child("item")
-        self._items.setdefault(index_of(event, "output_index"), "")
-        kind = item.string("type") if item else ""
+    def _begin(self, event: Mapping[str, Json], pieces: list[Piece]) -> None:
+        item = object_of(event, "item", "stream")
+        self._items.setdefault(index_of(event, "output_index"), b"")
+        kind = string_of(item, "type", "stream") if item else ""
         if item is None or kind == "message":
             self._parted = self._spoke
             return
-        space = item.string("namespace")
+        space = string_of(item, "namespace", "stream")
         if kind == "custom_tool_call":
             space = foreign("custom", space).rstrip(":")
         if kind in ("function_call", "custom_tool_call"):
-            pieces.append(Piece("call", tool_of(self._names, space, item.string("name"))))
+            pieces.append(Piece("call", tool_of(self._names, space, string_of(item, "name", "stream"))))
 
     def _say(self, text: str, pieces: list[Piece]) -> None:
         """Visible text; each message is on lines of its own, as in the whole reply's text."""
@@ -75,13 +87,15 @@ class OpenAIResponsesGather(StreamGather):
             pieces.append(Piece("text", f"\n{text}" if self._parted else text))
             self._spoke, self._parted = True, False
 
-    def _filled(self, response: Node, *, completed: bool) -> str:
-        if not completed or response.value("output") or not self._items:
-            return response.text[response.start : response.end]
+    def _filled(self, cut: Cut, *, completed: bool) -> str:
+        text = cut.text[cut.start : cut.end]
+        given = cut.value.get("output") if isinstance(cut.value, dict) else None
+        if not completed or given or not self._items:
+            return text
         if not all(self._items.values()):
             raise unread("stream", "ends before its items did")
-        output = f"[{','.join(self._items[place] for place in sorted(self._items))}]"
-        return written(response.members() | {"output": output})
+        items = [Node.of(self._items[place]).raw("item") or "null" for place in sorted(self._items)]
+        return written(Node.of(text.encode()).members() | {"output": f"[{','.join(items)}]"})
 
     def _written(self) -> str:
         return self._response

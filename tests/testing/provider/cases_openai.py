@@ -88,6 +88,7 @@ CHAT_CASES: list[Case] = [
     Case("openai-chat.call", ROUND, put("messages.1.tool_calls.0.function.arguments", {}), put("messages.1.content", "so")),
     Case("openai-chat.call", ROUND, put("messages.1.tool_calls.0.id", "")),
     Case("openai-chat.calls.empty", talk({"role": "assistant", "content": "so"}), put("messages.1.tool_calls", [])),
+    Case("openai-chat.calls.empty", talk({"role": "assistant", "content": "so"}), put("messages.1.tool_calls", None)),
     Case("openai-chat.id.twice", ROUND, put("messages.1.tool_calls.0.id", "b")),
     Case("openai-chat.result.missing", ROUND, drop("messages.3")),
     Case("openai-chat.result.missing", ROUND, put("messages.3", HI)),

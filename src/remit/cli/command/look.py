@@ -12,8 +12,9 @@ from remit.cli import find, paper
 from remit.cli.option import JsonOption, LedgerOption
 from remit.cli.place import ledger_path, reading
 from remit.cli.screen import Screen
+from remit.cli.stand import spent
 from remit.cli.tell import tell
-from remit.cli.text import dollars, moment
+from remit.cli.text import moment
 from remit.cli.work import do
 from remit.trace import Redactor, describe
 from remit.types.event import RunEnded
@@ -127,9 +128,7 @@ def show(
         status = row.status if stands is None or isinstance(stands, Submitted) else paper.status_of(stands)
         screen.line(f"{row.id}: {status}{_HOST if row.host else ''}", style="bold")
         if state is not None:
-            usage = state.usage
-            spent = f"{usage.input_tokens} tokens in, {usage.output_tokens} out, list price {dollars(usage.cost_usd_micros)}"
-            screen.line(spent, style="dim")
+            screen.line(spent(state.usage), style="dim")
         return 0
 
     do(screen, job())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +12,9 @@ import typer
 from remit.cli import find, load, paper
 from remit.cli.exit import UNSETTLED, of_standing
 from remit.cli.option import AgentsOption, ByOption, DepsOption, JsonOption, LedgerOption, QuietOption, ReasonOption
-from remit.cli.place import ledger_path, owning, reading
+from remit.cli.place import ledger_path, owning, reading, rehearsing
 from remit.cli.progress import Progress
+from remit.cli.rehearsal import show_rehearsal
 from remit.cli.screen import Screen
 from remit.cli.stand import show_standing
 from remit.cli.work import do
@@ -30,21 +31,29 @@ __all__ = ["cancel", "go_on", "need_agent", "recover", "resume", "run"]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, or the beginning of one.")]
 
 
+PrincipalOption = Annotated[
+    str, typer.Option("--principal", metavar="SUBJECT[@TENANT]", help="For whom; what follows the last @ is the tenant.")
+]
+ScopeOption = Annotated[
+    list[str] | None,
+    typer.Option("--scope", metavar="SCOPE", help="What it may do; default: all that the agent's tools ask for."),
+]
+ConversationOption = Annotated[str | None, typer.Option("--conversation", metavar="ID", help="The chain it belongs to.")]
+RequestIdOption = Annotated[
+    str | None, typer.Option("--request-id", metavar="ID", help="Given twice, the same request is one run.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Change nothing and ask nobody; say what would have happened.")]
+
+
 def run(
     agent: Annotated[str, typer.Argument(metavar="MODULE:AGENT", help="The agent, from the current directory.")],
     request: Annotated[str, typer.Argument(metavar="REQUEST", help="What is asked of it.")],
     *,
-    principal: Annotated[
-        str, typer.Option("--principal", metavar="SUBJECT[@TENANT]", help="For whom; what follows the last @ is the tenant.")
-    ],
-    scope: Annotated[
-        list[str] | None,
-        typer.Option("--scope", metavar="SCOPE", help="What it may do; default: all that the agent's tools ask for."),
-    ] = None,
-    conversation: Annotated[str | None, typer.Option("--conversation", metavar="ID", help="The chain it belongs to.")] = None,
-    request_id: Annotated[
-        str | None, typer.Option("--request-id", metavar="ID", help="Given twice, the same request is one run.")
-    ] = None,
+    principal: PrincipalOption,
+    scope: ScopeOption = None,
+    conversation: ConversationOption = None,
+    request_id: RequestIdOption = None,
+    dry_run: DryRunOption = False,
     deps: DepsOption = None,
     ledger: LedgerOption = None,
     quiet: QuietOption = False,
@@ -52,13 +61,18 @@ def run(
 ) -> None:
     """Run a request until it has ended or waits for a person.
 
-    Progress goes to standard error, the result to standard output. Whoever may run this command here could run
+    Progress goes to standard error, on a terminal with the model's words as they come; the result goes to standard
+    output. Whoever may run this command here could run
     the handlers themselves, so without --scope the principal may do all that the agent's tools ask for; give
     --scope for each thing it may do instead (an empty one for nothing).
+    With --dry-run the model is asked and reads run; a write is decided as always and then not done: the model is told
+    what its preview says, and a tool without one is refused. No ledger is read or written, so an effect that has
+    happened already is not known.
 
     \b
     Examples:
       remit run shop:support "Refund the duplicate charge on A-12345" --principal alice
+      remit run shop:support "Refund the duplicate charge on A-12345" --principal alice --dry-run
       remit run shop:support "And the other one" --principal alice@acme --conversation ticket-4711
       remit run shop:support "Where is A-12345?" --principal alice --scope orders:read --deps shop:make_shop --json
     """
@@ -66,16 +80,46 @@ def run(
 
     async def job() -> int:
         asked = _principal(principal, load.agent(agent), scope)
+        progress = Progress(screen, quiet=quiet)
+        if dry_run:
+            _need_nothing_kept(ledger, conversation, request_id)
+            async with rehearsing(agent, deps=deps) as remit:
+                stands = await _asked(remit, progress, agent, request, asked)
+                show_rehearsal(screen, stands, await remit.events(stands.id))
+            return of_standing(stands)
         async with owning(ledger_path(ledger), [agent], deps=deps, make=True) as remit:
-            begun = await remit.submit(
-                load.agent(agent).name, request, principal=asked, conversation=conversation, request_id=request_id
-            )
-            waiting = Progress(screen, begun.id, quiet=quiet).until(remit, remit.run_to_end(begun.id, asked))
-            stands = await _interruptible(waiting, screen, f"remit resume {begun.id} --agent {agent}")
+            waiting = _asked(remit, progress, agent, request, asked, conversation=conversation, request_id=request_id)
+            stands = await _interruptible(waiting, screen, lambda: f"remit resume {progress.run} --agent {agent}")
         show_standing(screen, stands)
         return of_standing(stands)
 
     do(screen, job(), quiet=quiet)
+
+
+async def _asked(
+    remit: Remit,
+    progress: Progress,
+    agent: str,
+    request: str,
+    principal: Principal,
+    *,
+    conversation: str | None = None,
+    request_id: str | None = None,
+) -> Standing:
+    """Ask, and tell what happens until the run stands still. Its words are asked for where somebody reads them."""
+    name = load.agent(agent).name
+    if progress.words:
+        steps = remit.stream(name, request, principal=principal, conversation=conversation, request_id=request_id)
+        return await progress.through(steps)
+    begun = await remit.submit(name, request, principal=principal, conversation=conversation, request_id=request_id)
+    progress.run = begun.id
+    return await progress.until(remit, remit.run_to_end(begun.id, principal))
+
+
+def _need_nothing_kept(ledger: str | None, conversation: str | None, request_id: str | None) -> None:
+    if ledger is not None or conversation is not None or request_id is not None:
+        message = "a dry run keeps nothing: leave --ledger, --conversation and --request-id out"
+        raise InputError(message, code="owner.dry_run")
 
 
 def resume(
@@ -104,7 +148,7 @@ def resume(
         need_agent(row, load.agents(agent))
         async with owning(ledger_path(ledger), agent, deps=deps) as remit:
             waiting = go_on(screen, remit, row, quiet=quiet)
-            stands = await _interruptible(waiting, screen, f"remit resume {row.id} --agent {agent[0]}")
+            stands = await _interruptible(waiting, screen, lambda: f"remit resume {row.id} --agent {agent[0]}")
         show_standing(screen, stands)
         return of_standing(stands)
 
@@ -188,12 +232,12 @@ def recover(
     do(screen, job())
 
 
-async def _interruptible(waiting: Awaitable[Standing], screen: Screen, mend: str) -> Standing:
+async def _interruptible(waiting: Awaitable[Standing], screen: Screen, mend: Callable[[], str]) -> Standing:
     try:
         return await waiting
     except asyncio.CancelledError:
         started = "interrupted; what was started is given time to end (Ctrl-C again leaves at once)"
-        screen.note(f"{started}. Go on with: {mend}", style="yellow")
+        screen.note(f"{started}. Go on with: {mend()}", style="yellow")
         raise
 
 

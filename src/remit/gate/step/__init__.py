@@ -9,4 +9,4 @@ from __future__ import annotations
 __all__ = ["STEPS"]
 
 STEPS = ("resolve", "validate", "bind", "authorize", "lookup", "approve", "execute", "redact")
-"""Their names, in order: each is the file of that name, and the `step` of what it decides."""
+"""Their names, in order. Each is a file here."""

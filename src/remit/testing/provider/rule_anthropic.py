@@ -18,6 +18,7 @@ __all__ = ["ANTHROPIC_HEAD"]
 
 _BOUND = re.compile(r"(opus|sonnet)-5-5|(fable|mythos)-5-1")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_MOST = 100_000
 _TOOLSETS = ("computer_toolset", "browser_toolset")
 
 
@@ -40,6 +41,14 @@ def _max_tokens(asked: Asked, _: Memory) -> Found:
     if not isinstance(cap, int) or isinstance(cap, bool):
         return {"why": "Input should be a valid integer"}
     return {"why": "Input should be greater than or equal to 1"} if cap < 1 else None
+
+
+def _no_messages(asked: Asked, _: Memory) -> Found:
+    return None if asked.messages else {}
+
+
+def _too_many(asked: Asked, _: Memory) -> Found:
+    return {} if len(asked.messages) > _MOST else None
 
 
 def _budget(asked: Asked, _: Memory) -> Found:
@@ -174,6 +183,8 @@ ANTHROPIC_HEAD: tuple[Rule, ...] = (
     _rule("body", "The request body is not valid JSON: expected a JSON object", _unreadable),
     _rule("model", "model: Field required", _no_model),
     _rule("max_tokens", "max_tokens: {why}", _max_tokens),
+    _rule("messages", "messages: at least one message is required", _no_messages),
+    _rule("messages.many", "messages: at most 100000 messages are allowed", _too_many),
     _rule("max_tokens.budget", "`max_tokens` must be greater than `thinking.budget_tokens`.", _budget),
     _rule("thinking.mode", "thinking: type `{mode}` is not supported for this model.", _thinking_mode),
     _rule("thread", "thread_not_found: no message to continue from", _thread),

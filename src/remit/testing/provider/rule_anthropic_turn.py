@@ -20,7 +20,6 @@ _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _PREFILLED = re.compile(r"claude-(2|3|instant)|claude-(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?$|claude-haiku-4-5")
 _SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
 _ROLES = ("user", "assistant", "system")
-_MOST = 100_000
 
 
 def _rule(code: str, message: str, check: Check) -> Rule:
@@ -49,14 +48,6 @@ def _waiting(turn: Turn) -> list[Placed]:
     """Provider-run calls that have no result in their turn."""
     done = {block.text("tool_use_id") for block in turn.blocks if block.kind.endswith("tool_result")}
     return [block for block in turn.of(*_SERVER_CALLS) if block.text("id") not in done]
-
-
-def _no_messages(asked: Asked, _: Memory) -> Found:
-    return None if asked.messages else {}
-
-
-def _too_many(asked: Asked, _: Memory) -> Found:
-    return {} if len(asked.messages) > _MOST else None
 
 
 def _role(asked: Asked, _: Memory) -> Found:
@@ -243,8 +234,6 @@ def _compaction(asked: Asked, _: Memory) -> Found:
 
 
 ANTHROPIC_TURN: tuple[Rule, ...] = (
-    _rule("messages", "messages: at least one message is required", _no_messages),
-    _rule("messages.many", "messages: at most 100000 messages are allowed", _too_many),
     _rule("role", 'messages: Unexpected role "{role}". Allowed roles are "user", "assistant" and "system".', _role),
     _rule(
         "content",

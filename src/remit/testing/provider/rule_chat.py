@@ -94,8 +94,9 @@ def _arguments(asked: Asked, _: Memory) -> Found:
 
 def _no_calls(asked: Asked, _: Memory) -> Found:
     for message in asked.messages:
-        if message.value.get("tool_calls") == []:
-            return {"place": message.place}
+        if "tool_calls" in message.value and not message.value["tool_calls"]:
+            was = "null" if message.value["tool_calls"] is None else "an empty array"
+            return {"place": message.place, "was": was}
     return None
 
 
@@ -175,7 +176,7 @@ CHAT: tuple[Rule, ...] = (
     _rule("call", "Missing required parameter: '{place}'.", _arguments, param="{place}"),
     _rule(
         "calls.empty",
-        "Invalid '{place}.tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+        "Invalid '{place}.tool_calls': expected an array with minimum length 1, but got {was} instead.",
         _no_calls,
         param="{place}.tool_calls",
     ),
