@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from operator import attrgetter
+from operator import add, attrgetter
 
 import apsw
 
@@ -63,7 +63,7 @@ def _sums(bill: Sequence[Spend]) -> tuple[list[int], list[int]]:
                 raise InputError(f"there is no amount named {budget}", code="budget.unknown")
             if amounts[place] > 0:
                 bounds[place] = min(bounds[place], limit - sums[place] - amounts[place])
-        sums = [before + amount for before, amount in zip(sums, amounts, strict=True)]
+        sums = list(map(add, sums, amounts))
     return sums, bounds
 
 
@@ -75,4 +75,4 @@ def _passed(spent: Sequence[int], bill: Sequence[Spend]) -> Iterator[tuple[str, 
             place = _PLACE[budget]
             if amounts[place] > 0 and spent[place] + amounts[place] > limit:
                 yield budget, limit
-        spent = [before + amount for before, amount in zip(spent, amounts, strict=True)]
+        spent = list(map(add, spent, amounts))

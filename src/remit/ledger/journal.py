@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from remit import ambient
 from remit.errors import Conflict, RunOwned
-from remit.ledger.shelter import shelter
 from remit.types.change import Change, ConsumeApproval, Create, MoveOperation, VoidApproval
 from remit.types.delivery import LateReport
 from remit.types.event import Event, OperationMoved, Recorded
@@ -188,7 +187,9 @@ class Journal:
 
         self._under_way += 1
         self._commits += 1
-        await shelter(self._commit(build, events, own=not claim and create is None))
+        work = asyncio.ensure_future(self._commit(build, events, own=not claim and create is None))
+        work.add_done_callback(_heard)
+        await asyncio.shield(work)
 
     async def flush(self) -> None:
         """Make what is noted durable, if anything is."""
@@ -256,3 +257,9 @@ class Journal:
             if isinstance(event, OperationMoved) and isinstance(event.outcome, Succeeded | Failed):
                 report = LateReport(operation=event.operation, attempt=event.attempt, outcome=event.outcome)
                 self.ledger.post_late(self.run, report)
+
+
+def _heard(work: asyncio.Task[None]) -> None:
+    """Its error is no news to anybody where its caller was cancelled meanwhile."""
+    if not work.cancelled():
+        work.exception()

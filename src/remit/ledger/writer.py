@@ -19,7 +19,6 @@ import apsw
 
 from remit.errors import LedgerError
 from remit.ledger.schema import translate
-from remit.ledger.shelter import Waiter
 from remit.ledger.sql import execute, one
 from remit.ledger.transaction import Answer, Transaction, Work, run_together
 from remit.types.ident import OwnerId, RunId
@@ -36,7 +35,7 @@ class _Job:
     """Work, and who waits for it: a future, or nobody (then `what` names it in the log if it fails)."""
 
     work: Work[Any]
-    future: Waiter[Any] | None = None
+    future: asyncio.Future[Any] | None = None
     what: str = ""
 
 
@@ -76,7 +75,7 @@ class Writer:
         Raises:
             LedgerError: it could not be written, or the writer is closed.
         """
-        future = Waiter[T](loop=asyncio.get_running_loop())
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         if not self._put(_Job(work, future)):
             raise LedgerError("the ledger is closed; open it again", code="ledger.closed")
         return await future
@@ -196,7 +195,7 @@ class Writer:
 
 def _answer(jobs: Sequence[_Job], answers: Sequence[Answer]) -> None:
     """Complete the futures, each on its own loop."""
-    waiting: dict[asyncio.AbstractEventLoop, list[tuple[Waiter[Any], Answer]]] = {}
+    waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Answer]]] = {}
     for job, answer in zip(jobs, answers, strict=True):
         if job.future is not None:
             waiting.setdefault(job.future.get_loop(), []).append((job.future, answer))
@@ -209,7 +208,7 @@ def _answer(jobs: Sequence[_Job], answers: Sequence[Answer]) -> None:
             continue
 
 
-def _settle(pairs: Sequence[tuple[Waiter[Any], Answer]]) -> None:
+def _settle(pairs: Sequence[tuple[asyncio.Future[Any], Answer]]) -> None:
     for future, answer in pairs:
         if future.done():
             continue
@@ -217,4 +216,3 @@ def _settle(pairs: Sequence[tuple[Waiter[Any], Answer]]) -> None:
             future.set_exception(answer.error)
         else:
             future.set_result(answer.value)
-        future.wake()
