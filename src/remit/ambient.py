@@ -123,11 +123,7 @@ def random_bytes(size: int) -> bytes:
 def new_id(prefix: str) -> str:
     """A new identifier, for example `new_id("run")` is `run_` and twenty characters of base 32 (100 bits)."""
     number = int.from_bytes(random_bytes(13), "big")
-    letters: list[str] = []
-    for _ in range(20):
-        number, digit = divmod(number, 32)
-        letters.append(_ALPHABET[digit])
-    return f"{prefix}_{''.join(reversed(letters))}"
+    return f"{prefix}_{''.join([_ALPHABET[number >> shift & 31] for shift in range(95, -1, -5)])}"
 
 
 async def sleep(seconds: float) -> None:

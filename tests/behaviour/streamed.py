@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 from remit.types.ident import Digest
-from remit.types.model import Gather, Heard, Model, Wire
+from remit.types.model import Gather, Model, OnPiece, Wire
 from remit.wire import render
 
 STREAMED: ContextVar[bool] = ContextVar("streamed", default=False)
@@ -35,7 +35,7 @@ class Streamed:
     def wire(self) -> Wire:
         return self._model.wire
 
-    async def ask(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
+    async def ask(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
         whole = await self._model.ask(body)
         if gather is None:
             return whole

@@ -25,6 +25,7 @@ from remit import (
     Principal,
     Remit,
     ScriptedModel,
+    always,
     ambient,
     manual,
     never,
@@ -35,21 +36,22 @@ from remit.testing import FakeProvider, call, fault
 from remit.types.model import ProtocolName
 from traffic.exchange import PROTOCOLS
 
+BOB = Principal("bob", scopes=frozenset({"remit:approve", "use"}))
 ALICE = Principal("alice", scopes=frozenset({"use"}))
 STOPS = {
     "anthropic": ("calls", "end", "length", "context", "refusal", "pause", "unknown"),
     "openai-chat": ("calls", "end", "length", "refusal", "filter", "unknown"),
     "openai-responses": ("calls", "end", "length", "refusal", "filter", "unknown"),
 }
-IDS = st.sampled_from([None, "", "same", "other", "a b", "x" * 70, "x" * 300, "toolu_1.2", "é", "call_2_0"])
-NAMES = st.sampled_from(["look", "fail", "long", "save", "hang", "nothing", "lo ok", "look"])
+IDS = st.sampled_from(["", "same", "other", "a b", "x" * 70, "x" * 300, "toolu_1.2", "é", "call_2_0"])
+NAMES = st.sampled_from(["look", "fail", "long", "save", "hang", "pay", "pay", "withdraw", "nothing", "lo ok"])
 ARGUMENTS = st.sampled_from(
     ["{}", '{"order":"A-1"}', "", "  ", "{", '{"order":', "null", "[]", "3", '{"order":1}', '{"a":1,"a":2}']
 )
 TEXTS = st.sampled_from(["", " ", "\n", "Well.", "Ends in a space ", "“é😀” \\ud83d", "x" * 2_000])
 
 
-THINKS = "(thinks, and calls)"
+THINKS, THINKS_ONLY = "(thinks, and calls)", "(thinks until its tokens are spent)"
 
 
 @tool(effect=READ, scopes={"use"}, label=TRUSTED)
@@ -88,22 +90,27 @@ async def hang(ctx: Context[Any]) -> str:
     return "never"
 
 
+@tool(effect=write(once_per=CALL, recovery=manual), scopes={"use"}, approve=always(), label=TRUSTED)
+async def pay(ctx: Context[Any]) -> str:
+    """Pay it; a person is asked first, and meanwhile the model has a receipt."""
+    return "paid"
+
+
 @dataclass(frozen=True)
 class Message:
-    """What the user says, and what the model says until it is done."""
+    """What the user says, what the model says until it is done, and what a person then decides; None leaves it."""
 
     text: str
     turns: Sequence[Any]
+    allow: bool | None = None
 
 
 def calls() -> st.SearchStrategy[Any]:
-    made = st.builds(
-        lambda name, text, one: call.raw(name, text).with_id(one) if one is not None else call.raw(name, text),
-        NAMES,
-        ARGUMENTS,
-        IDS,
-    )
-    return st.lists(made, min_size=1, max_size=3)
+    """Calls of the tools as they are, and calls of any name with any arguments under any id."""
+    good = st.sampled_from([call("look", order="A"), *(call(name) for name in ("pay", "pay", "hang", "save", "fail", "long"))])
+    wild = st.builds(call.raw, NAMES, ARGUMENTS)
+    named = st.builds(lambda made, wire_id: made.with_id(wire_id), good | wild, IDS)
+    return st.lists(good | good | wild | named, min_size=1, max_size=3)
 
 
 def turns(protocol: ProtocolName) -> st.SearchStrategy[Any]:
@@ -115,13 +122,13 @@ def turns(protocol: ProtocolName) -> st.SearchStrategy[Any]:
         calls() | st.just([]),
         st.sampled_from(STOPS[protocol]),
     )
-    thought = st.just(THINKS)
+    thought = st.sampled_from([THINKS, THINKS, THINKS_ONLY])
     broken = st.sampled_from([fault.fail(), fault.rate_limit(), fault.cut("never heard", 30), fault.hang_up()])
     return st.one_of(said, said, stopped, thought, broken)
 
 
-def thinking(protocol: ProtocolName, number: int) -> Any:
-    """A call with what the model thought before it, which must come back as it was."""
+def thinking(protocol: ProtocolName, number: int, *, calls: bool) -> Any:
+    """A call with what the model thought before it, which must come back as it was; or a thought that the cap ended."""
     match protocol:
         case "anthropic":
             content = [
@@ -131,28 +138,33 @@ def thinking(protocol: ProtocolName, number: int) -> Any:
                 {"type": "redacted_thinking", "data": f"data_{number}"},
                 {"type": "tool_use", "id": f"toolu_{number}", "name": "look", "input": {"order": "B"}},
             ]
-            reply = {
-                "id": f"msg_{number}",
-                "type": "message",
-                "role": "assistant",
-                "content": content,
-                "stop_reason": "tool_use",
-            }
+            stop, kept = ("tool_use", content) if calls else ("max_tokens", content[: 1 + (number - 1) % 3])
+            reply = {"id": f"msg_{number}", "type": "message", "role": "assistant", "content": kept, "stop_reason": stop}
             return json.dumps({**reply, "usage": {"input_tokens": 1, "output_tokens": 1}}).encode()
         case "openai-responses":
             output = [
                 {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "x"},
                 {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": "look", "arguments": "{}"},
             ]
-            reply = {"id": f"resp_{number}", "object": "response", "status": "completed", "output": output}
-            return json.dumps({**reply, "usage": {"input_tokens": 1, "output_tokens": 1}}).encode()
+            status = "completed" if calls else "incomplete"
+            reply = {"id": f"resp_{number}", "object": "response", "status": status, "output": output[: 1 + calls]}
+            reason = None if calls else {"reason": "max_output_tokens"}
+            usage = {"input_tokens": 1, "output_tokens": 1}
+            return json.dumps({**reply, "incomplete_details": reason, "usage": usage}).encode()
         case "openai-chat":
-            return call("look", order=str(number))
+            return call("look", order=str(number)) if calls else ScriptedModel.turn("", stop="length")
 
 
 def messages(protocol: ProtocolName) -> st.SearchStrategy[list[Message]]:
     return st.lists(
-        st.builds(Message, st.sampled_from(["go", "and?"]), st.lists(turns(protocol), max_size=4)), min_size=1, max_size=3
+        st.builds(
+            Message,
+            st.sampled_from(["go", "and?"]),
+            st.lists(turns(protocol), max_size=4),
+            st.sampled_from([True, False, None]),
+        ),
+        min_size=1,
+        max_size=3,
     )
 
 
@@ -162,25 +174,35 @@ async def converse(protocol: ProtocolName, told: Sequence[Message], *, stream: b
 
     def speak(asked: dict[str, Any]) -> Any:
         said = left.pop(0) if left else "Fine."
-        return thinking(protocol, len(provider.requests)) if said is THINKS else said
+        if said is THINKS or said is THINKS_ONLY:
+            return thinking(protocol, len(provider.requests), calls=said is THINKS)
+        return said
 
     async with FakeProvider(speak) as provider:
         agent = Agent(
             "worker",
             model=provider.model(protocol, "claude-opus-5-5"),
             instructions="Help.",
-            tools=[look, fail, long, save, hang],
+            tools=[look, fail, long, save, hang, pay],
+            on_wait="answer",
             stream=stream,
         )
         async with Remit(ledger=MemoryLedger(), agents=[agent], deps=hanging) as remit:
-            for message in [*told, Message("still there?", ())]:
+            runs: list[str] = []
+            for message in [*told, Message("still there?", (), allow=True)]:
                 left[:] = message.turns
                 run = await remit.submit("worker", message.text, principal=ALICE, conversation="c")
+                runs.append(run.id)
                 await ended_or_cancelled(remit, run.id, hanging)
-                assert [one.code for one in provider.broken] == [], provider.broken
-            last = await remit.run_to_end(run.id)
+                for waiting in await remit.approvals() if message.allow is not None else ():
+                    await remit.decide(waiting.id, message.allow, by=BOB)
+                for earlier in runs:
+                    await remit.run_to_end(earlier)
+            left.clear()
+            last = await remit.run("worker", "and now?", principal=ALICE, conversation="c")
             assert isinstance(last, Finished)
             assert last.answer == "Fine."
+            assert [one.code for one in provider.broken] == [], provider.broken
             assert len(provider.requests) > len(told) / 2
 
 
@@ -200,7 +222,7 @@ async def ended_or_cancelled(remit: Remit, run: str, hanging: asyncio.Event) -> 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_any_conversation_is_one_that_the_provider_takes(protocol: ProtocolName, stream: bool) -> None:
-    @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
     @given(messages(protocol))
     def holds(told: list[Message]) -> None:
         with ambient.use(ambient.Seeded()):

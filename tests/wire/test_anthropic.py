@@ -115,11 +115,11 @@ def test_an_input_that_is_no_object_is_left_to_be_refused_and_goes_back_as_one(g
 def test_a_turn_that_the_provider_paused_goes_on_unchanged() -> None:
     asked = {"type": "server_tool_use", "id": "srv_1", "name": "code_execution", "input": {"code": "1"}}
     reply = read(body(text("Let me"), asked, stop="pause_turn"))
-    assert (reply.stop, reply.calls, reply.unresolved, reply.hosted) == ("pause", (), ("srv_1",), True)
+    assert (reply.stop, reply.calls, reply.unresolved, reply.server_ran) == ("pause", (), ("srv_1",), True)
     assert sent(reply) == [text("Let me"), asked]
     compaction = {"type": "compaction", "content": "short", "encrypted_content": "e"}
     reply = read(body(compaction, stop="compaction"))
-    assert (reply.stop, sent(reply), reply.hosted) == ("compaction", [compaction], False)
+    assert (reply.stop, sent(reply), reply.server_ran) == ("compaction", [compaction], False)
 
 
 def test_a_turn_with_our_calls_and_the_providers_names_what_waits() -> None:
@@ -269,3 +269,30 @@ def test_a_written_reply_reads_as_it_was_meant(stop: Any) -> None:
 def test_a_stop_that_the_protocol_has_not_cannot_be_written() -> None:
     with pytest.raises(InputError):
         WIRE.reply("x", stop="filter")
+
+
+def thought(said: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": said, "signature": ""}
+
+
+@pytest.mark.parametrize(
+    ("content", "kept"),
+    [
+        ([thought("a")], None),
+        ([thought("a"), text(" ")], None),
+        ([text("so"), thought("a"), {"type": "redacted_thinking", "data": "b"}], [text("so")]),
+        ([thought("a"), use(), thought("b"), text("")], [thought("a"), use()]),
+        ([thought("a"), text("so")], [thought("a"), text("so")]),
+    ],
+)
+def test_a_thought_that_the_cap_ended_is_left_out_of_what_goes_back(content: list[Any], kept: list[Any] | None) -> None:
+    reply = read(body(*content, stop="max_tokens"))
+    assert (sent(reply) if reply.wording else None) == kept
+    assert read(WIRE.restore(reply)) == reply
+    assert [mend.kind for mend in reply.mends if mend.kind == "thought.last"] == ["thought.last"] * sum(
+        one["type"].endswith("thinking") and one not in (kept or []) for one in content
+    )
+
+
+def test_a_thought_from_which_the_provider_itself_goes_on_is_sent_back() -> None:
+    assert sent(read(body(thought("a"), stop="pause_turn"))) == [thought("a")]

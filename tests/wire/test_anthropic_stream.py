@@ -154,10 +154,11 @@ def test_every_kind_of_block_comes_back_whole() -> None:
 
 def test_a_character_may_be_split_between_two_deltas_and_a_lone_half_is_kept() -> None:
     parts = [add(0, "text", text=text) for text in ("a\ud83d", "\ude00", "\ud800")]
-    raw, _ = gathered(
+    raw, heard = gathered(
         "anthropic", events(START, *block(0, {"type": "text", "text": ""}, *parts), change("end_turn"), STOP).encode()
     )
     assert json.loads(raw)["content"][0]["text"] == "a\U0001f600\ud800"
+    assert "".join(piece.text for piece in heard).encode().decode() == "a\\ud83d\\ude00\\ud800"
 
 
 def test_pieces_are_heard_as_they_come_under_our_names() -> None:

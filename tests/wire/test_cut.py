@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit.errors import ProtocolError
@@ -39,6 +39,7 @@ def cut(body: bytes, path: quick.Path) -> Cut | str:
 
 
 @given(OBJECTS, VALUES, OBJECTS, st.sampled_from(SPELLINGS))
+@settings(deadline=None)
 def test_a_member_is_cut_out_wherever_it_stands(before: Any, part: Any, after: Any, spelling: dict[str, Any]) -> None:
     whole = {**{key: one for key, one in before.items() if key != "content"}, "content": part, "z": after}
     text = json.dumps(whole, **spelling)
@@ -50,6 +51,7 @@ def test_a_member_is_cut_out_wherever_it_stands(before: Any, part: Any, after: A
 
 
 @given(OBJECTS, OBJECTS, VALUES, st.sampled_from(SPELLINGS))
+@settings(deadline=None)
 def test_a_part_deep_inside_is_cut_out_too(before: Any, inside: Any, part: Any, spelling: dict[str, Any]) -> None:
     choice = {**{key: one for key, one in inside.items() if key != "message"}, "message": part, "z": 1}
     whole = {**{key: one for key, one in before.items() if key != "choices"}, "choices": [choice]}
@@ -83,6 +85,7 @@ def test_what_has_no_one_part_is_refused(body: bytes) -> None:
 
 
 @given(st.lists(OBJECTS, max_size=4), st.sampled_from(SPELLINGS))
+@settings(deadline=None)
 def test_members_of_the_parts_objects_are_as_they_were_written_or_left_to_be_looked_for(
     objects: list[dict[str, Any]], spelling: dict[str, Any]
 ) -> None:

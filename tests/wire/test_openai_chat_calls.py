@@ -6,7 +6,7 @@ import json
 from itertools import zip_longest
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from remit.errors import ProtocolError
@@ -49,8 +49,10 @@ def fragments(place: int, name: str, arguments: str, habits: dict[str, Any]) -> 
 
 
 @given(CALLS, HABITS)
-@settings(max_examples=15000)
+@settings(max_examples=400, deadline=None)
 def test_two_calls_never_become_one_that_can_run(calls: list[tuple[str, str]], habits: dict[str, Any]) -> None:
+    # Fragments that alternate and say nothing of whose they are could be one call's.
+    assume(not habits["mixed"] or habits["index"] == "own" or habits["id"] == "every")
     each = [fragments(place, name, arguments, habits) for place, (name, arguments) in enumerate(calls)]
     rows = list(zip_longest(*each)) if habits["mixed"] else [(one,) for made in each for one in made]
     sent = [[one for one in row if one is not None] for row in rows]

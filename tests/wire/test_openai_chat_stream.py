@@ -152,6 +152,7 @@ def test_calls_without_index_are_one_for_each_name() -> None:
 def test_an_id_may_come_late_or_be_empty() -> None:
     assert calls(called(part(0, "", "f", "{")), called(part(0, "late", arguments="}"))) == [("late", "f", "{}")]
     assert calls(called(part(0, "a", "f", "{")), called(part(0, "", "", "}"))) == [("a", "f", "{}")]
+    assert reply(called(part(0, 7, "f", "{}"))).calls[0].wire_id == "minted_0"
     found = reply(called(part(0, "", "f", "{}")))
     assert [call.wire_id for call in found.calls] == ["minted_0"]
     assert json.loads(found.wording)["tool_calls"][0]["id"] == "minted_0"

@@ -102,10 +102,10 @@ def test_what_the_provider_ran_is_kept_and_a_call_of_its_program_is_ours_to_answ
         ask(caller={"type": "program", "caller_id": "p"}),
     ]
     reply = read(body(*items))
-    assert (reply.stop, reply.hosted, [call.caller for call in reply.calls]) == ("calls", True, ["program"])
+    assert (reply.stop, reply.server_ran, [call.caller for call in reply.calls]) == ("calls", True, ["program"])
     assert sent(reply) == items
-    assert read(body({"type": "program", "id": "5", "call_id": "p"}, said("hi"))).hosted
-    assert not read(body({"type": "compaction", "id": "4"}, said("hi"))).hosted
+    assert read(body({"type": "program", "id": "5", "call_id": "p"}, said("hi"))).server_ran
+    assert not read(body({"type": "compaction", "id": "4"}, said("hi"))).server_ran
 
 
 def test_a_shell_that_the_provider_ran_itself_waits_for_nothing() -> None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from remit.errors import ProtocolError
 from remit.types.model import Mend, ProtocolName, Reading, Reply
 from remit.wire import render, wire_for
 from wire.corpus import ROOT, WHY, mint, no_mint, traffic
@@ -108,9 +109,12 @@ RESPONSES = st.fixed_dictionaries(
 )
 
 
+ENVELOPE = ("role.missing", "calls.empty")
+
+
 def unmended(reply: Reply) -> Reply:
-    """The reply without the mends of its ids, which a restored one needs no more."""
-    return replace(reply, mends=tuple(mend for mend in reply.mends if not mend.kind.startswith("id.")))
+    """The reply without the mends that a restored one needs no more."""
+    return replace(reply, mends=tuple(mend for mend in reply.mends if not mend.kind.startswith(("id.", *ENVELOPE))))
 
 
 def holds(protocol: ProtocolName, body: dict[str, Any]) -> None:
@@ -124,6 +128,7 @@ def holds(protocol: ProtocolName, body: dict[str, Any]) -> None:
 
 
 @given(ANTHROPIC)
+@settings(deadline=None)
 def test_a_restored_anthropic_reply_reads_as_it_did(body: dict[str, Any]) -> None:
     # Which part of a sum stood against the cap cannot be told where provider-run tools had one of their own.
     assume("server_tool_use" not in str(body) or "iterations" not in str(body))
@@ -131,26 +136,31 @@ def test_a_restored_anthropic_reply_reads_as_it_did(body: dict[str, Any]) -> Non
 
 
 @given(CHAT)
+@settings(deadline=None)
 def test_a_restored_chat_reply_reads_as_it_did(body: dict[str, Any]) -> None:
     holds("openai-chat", body)
 
 
 @given(RESPONSES)
+@settings(deadline=None)
 def test_a_restored_responses_reply_reads_as_it_did(body: dict[str, Any]) -> None:
     holds("openai-responses", body)
 
 
 @given(ANTHROPIC, st.integers(0, 99))
+@settings(deadline=None)
 def test_a_rendered_anthropic_reply_streams_back_as_it_read(body: dict[str, Any], seed: int) -> None:
     streams_back("anthropic", body, seed)
 
 
 @given(CHAT, st.integers(0, 99))
+@settings(deadline=None)
 def test_a_rendered_chat_reply_streams_back_as_it_read(body: dict[str, Any], seed: int) -> None:
     streams_back("openai-chat", body, seed)
 
 
 @given(RESPONSES.filter(lambda one: one["status"] != "cancelled"), st.integers(0, 99))
+@settings(deadline=None)
 def test_a_rendered_responses_reply_streams_back_as_it_read(body: dict[str, Any], seed: int) -> None:
     streams_back("openai-responses", body, seed)
 
@@ -158,17 +168,37 @@ def test_a_rendered_responses_reply_streams_back_as_it_read(body: dict[str, Any]
 def streams_back(protocol: ProtocolName, body: dict[str, Any], seed: int) -> None:
     raw = json.dumps(body).encode()
     # Half a character is not rendered: what providers send is whole.
-    assume(b"\\u00e9\\ud83d" not in raw and b'"input": "' not in raw)
+    assume(b"\\u00e9\\ud83d" not in raw and b'"input": "' not in raw and b'"id": 7' not in raw)
     (whole, heard), read_whole = gathered(protocol, *render(protocol, raw, seed=seed)), read(protocol, raw)
     reply = read(protocol, whole)
     assert loose(reply) == loose(read_whole)
     assert "".join(piece.text for piece in heard if piece.kind == "text").strip() == reply.text.strip()
 
 
+@given(st.sampled_from(["anthropic", "openai-chat", "openai-responses"]), st.integers(0, 99), st.data())
+@settings(deadline=None)
+def test_no_part_of_a_stream_but_the_whole_gives_a_body(protocol: ProtocolName, seed: int, data: st.DataObject) -> None:
+    stop = data.draw(st.sampled_from(["calls", "length"]))
+    body = wire_for(protocol).reply("some text to cut", [("a", "send", '{"n":1}'), ("b", "send", "{}")], stop=stop)
+    sent = render(protocol, body, seed=seed)
+    raw = b"".join(sent)
+    # Chat is whole with its finish reason, if the stream then ends between two events.
+    finished = raw.index(b'"finish_reason":"') if protocol == "openai-chat" else len(raw) - len(sent[-1])
+    at = data.draw(st.integers(0, finished))
+    gather = wire_for(protocol).gather({})
+    for chunk in (raw[:at][index : index + 7] for index in range(0, at, 7)):
+        gather.feed(chunk)
+    with pytest.raises(ProtocolError) as caught:
+        gather.body()
+    assert caught.value.code == "stream.cut"
+    gather.feed(raw[at:])
+    assert read(protocol, gather.body()).stop == stop
+
+
 def loose(reply: Reply) -> Reply:
     """The reply but for the spelling of its JSON."""
     said = [{"content": None, **one} for one in json.loads(f"[{reply.wording}]")]
-    mends = tuple(Mend(mend.kind, "", "", mend.position) for mend in reply.mends if mend.kind != "call.cut")
+    mends = tuple(Mend(mend.kind, "", "", mend.position) for mend in reply.mends if mend.kind not in ("call.cut", *ENVELOPE))
     return replace(reply, wording=json.dumps(said, sort_keys=True), mends=mends)  # type: ignore[arg-type]
 
 

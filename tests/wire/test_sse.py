@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit.errors import ProtocolError
@@ -36,6 +36,7 @@ def test_lines_may_end_in_three_ways(end: bytes) -> None:
 
 
 @given(st.sampled_from([b"\n", b"\r", b"\r\n"]), st.lists(st.integers(0, len(STREAM) + 20), max_size=12))
+@settings(deadline=None)
 def test_the_bytes_may_be_cut_anywhere(end: bytes, cuts: list[int]) -> None:
     raw = STREAM.replace(b"\n", end)
     places = [0, *sorted(cuts), len(raw)]

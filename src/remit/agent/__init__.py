@@ -5,7 +5,7 @@ from __future__ import annotations
 from remit.agent.agent import DATA_SENTENCE, Agent, Done, Instructions
 from remit.agent.answer import AnswerType
 from remit.agent.conversation import Conversation
-from remit.agent.hosted import ServerTool, server_tool
+from remit.agent.server_tool import ServerTool, server_tool
 from remit.agent.sync import install
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Literal, cast
 
 from remit.agent.answer import AnswerType
 from remit.agent.check import identity_of, is_json_object, is_list, model_fault, protocol_of, unknown_tool
-from remit.agent.hosted import ServerTool, fault_of, server_tool
+from remit.agent.server_tool import ServerTool, fault_of, server_tool
 from remit.agent.sync import run_sync
 from remit.budget import budget_to_json
 from remit.canonical import digest, encode, name_of
@@ -166,7 +166,7 @@ class Agent:
         return listed
 
     @cached_property
-    def hosted(self) -> tuple[ServerTool, ...]:
+    def declared_server_tools(self) -> tuple[ServerTool, ...]:
         """The provider-run tools."""
         return tuple(one if isinstance(one, ServerTool) else server_tool(one) for one in self.server_tools)
 
@@ -198,7 +198,7 @@ class Agent:
             "done": None if self.done is None else name_of(self.done),
             "on_wait": self.on_wait,
             "fallback": [identity_of(one) for one in self.fallback],
-            "server_tools": [[dict(one.declaration), one.effect is not None] for one in self.hosted],
+            "server_tools": [[dict(one.declaration), one.effect is not None] for one in self.declared_server_tools],
             "tool_choice": self.tool_choice,
             "parallel": self.parallel,
         }

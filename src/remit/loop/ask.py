@@ -14,7 +14,7 @@ from remit import ambient
 from remit.budget import foresee, price, price_bound
 from remit.errors import BudgetExceeded, InputError, ModelError, ProtocolError
 from remit.foreign import contained, origin
-from remit.loop import hosted
+from remit.loop import server_write
 from remit.loop.command import Ask, Backoff
 from remit.loop.live import Live
 from remit.loop.notice import notices
@@ -81,7 +81,7 @@ def requested(live: Live, state: RunState, command: Ask | Backoff, *, fresh: int
         reserved_tokens=reserved.tokens,
         reserved_usd_micros=reserved.usd_micros,
         label=state.label,
-        operation=hosted.named(live),
+        operation=server_write.named(live),
     )
 
 
@@ -135,7 +135,7 @@ async def _request(live: Live, command: Ask | Backoff) -> bool:
     if isinstance(event, str):
         live.stop(event)
         return False
-    moves, opened = hosted.begun(live, event)
+    moves, opened = server_write.begun(live, event)
     changes = (*taken, *opened, *live.limits.request(state, event, ambient.now_ms()))
     try:
         await live.journal.commit(*messages, event, *moves, changes=changes)
@@ -174,7 +174,7 @@ async def _send(live: Live, command: Ask | Backoff) -> None:
         if _is_asked(live, command):
             live.journal.note(end.event, changes=live.limits.settle(live.state, end.event))
         return
-    event, (moves, changes) = await hosted.ended(live, end.event, declined=end.declined)
+    event, (moves, changes) = await server_write.ended(live, end.event, declined=end.declined)
     if _is_open(live, command):
         changes = (*changes, *live.limits.settle(live.state, event))
         live.journal.note(*moves, event, changes=changes)
@@ -253,5 +253,5 @@ def _replied(command: Ask | Backoff, reply: Reply, model: Model, latency_ms: int
         unresolved=reply.unresolved,
         mends=reply.mends,
         latency_ms=latency_ms,
-        label=_FOUND_BY_PROVIDER if reply.hosted else TRUSTED,
+        label=_FOUND_BY_PROVIDER if reply.server_ran else TRUSTED,
     )

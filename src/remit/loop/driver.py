@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from remit.errors import InputError, LedgerError, NotFound, RemitError
 from remit.gate import Gate
-from remit.loop import hosted
+from remit.loop import server_write
 from remit.loop.answer import check_answer
 from remit.loop.ask import ask
 from remit.loop.calls import Calls
@@ -118,7 +118,7 @@ class Driver:
         if state.ended is not None:
             await settle_later(live)
             return
-        lost, changes = await hosted.lost(live)
+        lost, changes = await server_write.lost(live)
         await live.journal.commit(*lost, resumed, changes=changes, claim=True, status="active")
         await take(live)
         await self._gate.void_changed(live.scene)
@@ -229,7 +229,7 @@ class Driver:
                     self._stop_asking(crew)
 
     def _stop_asking(self, crew: Crew[Command]) -> None:
-        if self._asking is not None and not hosted.is_under_way(self._here.state):
+        if self._asking is not None and not server_write.is_under_way(self._here.state):
             crew.cancel(self._asking)
 
     async def _do(self, command: Command, live: Live, calls: Calls) -> None:

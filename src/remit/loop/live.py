@@ -15,10 +15,10 @@ from dataclasses import replace
 from remit.gate import Gate, Scene
 from remit.ledger import Journal
 from remit.loop.command import Command, Tell
+from remit.loop.delta import DeltaWriter
 from remit.loop.limits import Limits
 from remit.loop.roster import Roster
 from remit.loop.spec import RunSpec
-from remit.loop.speech import Speech
 from remit.loop.state import RunState
 from remit.loop.transcript import Transcript
 from remit.loop.transition import limit, transition
@@ -61,7 +61,7 @@ class Live:
         self.said = self.transcript.said
         self.used_ids = self.transcript.used_ids
         self.roster = Roster(spec, started)
-        self.speech = Speech(ledger, run)
+        self.speech = DeltaWriter(ledger, run)
         self.state = RunState(run=run, max_attempts=spec.max_attempts, models=self.roster.identities)
         self.commands: deque[Command] = deque()
         self.called: Callable[[], None] = _nobody

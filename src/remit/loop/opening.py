@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from remit import ambient
 from remit.errors import BudgetExceeded
-from remit.loop import hosted
+from remit.loop import server_write
 from remit.loop.ask import requested, stop_reason
 from remit.loop.command import Ask
 from remit.loop.live import Live
@@ -43,7 +43,7 @@ async def open_run(
     said = sum(map(bulk_of, transcript(imagined)))
     request = requested(live, state, Ask(1, 1, live.started.model), fresh=said)
     if not isinstance(request, str):
-        moves, opened = hosted.begun(live, request)
+        moves, opened = server_write.begun(live, request)
         every = (*changes, *taken, *opened, *live.limits.request(state, request, now))
         try:
             await live.journal.commit(

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, cast
 
 from remit.errors import InputError, ModelError, RemitError
 from remit.model import failure
-from remit.model.hear import Hearing, speaks_json
+from remit.model.stream import StreamReader, speaks_json
 from remit.types.ident import Json
-from remit.types.model import Gather, Heard
+from remit.types.model import Gather, OnPiece
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -77,11 +77,11 @@ class ClientSender:
         """The address that the client sends to, with the path that it is asked for."""
         return str(getattr(self._client, "base_url", "")).rstrip("/") + self._path
 
-    async def post(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
+    async def post(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
         """As `Sender.post`. The body is the same JSON, written again by the client."""
         from httpx2 import Response
 
-        hearing = None if gather is None else Hearing(gather, heard)
+        hearing = None if gather is None else StreamReader(gather, heard)
         asked: dict[str, Json] = json.loads(body)
         once = {"max_retries": 0, "follow_redirects": False}
         begun = False
@@ -103,7 +103,7 @@ class ClientSender:
     async def aclose(self) -> None:
         """Nothing: the client is closed by who made it."""
 
-    async def _content(self, response: Response, hearing: Hearing | None) -> bytes:
+    async def _content(self, response: Response, hearing: StreamReader | None) -> bytes:
         headers = _read(response)
         content_type = headers.get("content-type", "")
         if response.status_code != 200:

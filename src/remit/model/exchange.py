@@ -15,8 +15,8 @@ import h11
 from remit.errors import ModelError
 from remit.model import failure
 from remit.model.connection import Broken, Connection, Headers
-from remit.model.hear import Hearing, speaks_json
 from remit.model.pool import Address, Pool
+from remit.model.stream import StreamReader, speaks_json
 
 if TYPE_CHECKING:
     from remit.model.sender import Timeouts
@@ -49,7 +49,7 @@ class Exchange:
         self._common = [(name.encode(), value.encode()) for name, value in common.items()]
         self._target = address.target.encode()
 
-    async def post(self, body: bytes, hearing: Hearing | None) -> bytes:
+    async def post(self, body: bytes, hearing: StreamReader | None) -> bytes:
         """One request and its response, put together by `hearing` where it is a stream.
 
         Raises:
@@ -84,7 +84,7 @@ class Exchange:
         except (OSError, Broken):  # a certificate that is refused is the former, too
             raise failure.lost(sent=False, why="no connection") from None
 
-    async def _sent(self, connection: Connection, body: bytes, hearing: Hearing | None) -> tuple[int, Headers]:
+    async def _sent(self, connection: Connection, body: bytes, hearing: StreamReader | None) -> tuple[int, Headers]:
         """Send the request; what the response begins with."""
         accept = b"application/json" if hearing is None else b"text/event-stream"
         headers = [*self._common, (b"accept", accept), (b"content-length", b"%d" % len(body))]
@@ -121,7 +121,7 @@ class Exchange:
             raise failure.lost(sent=True, why="the connection broke") from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    async def _heard(self, connection: Connection, hearing: Hearing, headers: Headers) -> bytes:
+    async def _heard(self, connection: Connection, hearing: StreamReader, headers: Headers) -> bytes:
         size = 0
         try:
             while (chunk := await connection.more(self._timeouts.idle)) is not None:

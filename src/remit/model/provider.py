@@ -16,7 +16,7 @@ from remit.errors import InputError
 from remit.model.client import ClientSender, platform_of
 from remit.model.sender import Sender, Timeouts
 from remit.types.ident import Digest
-from remit.types.model import Gather, Heard, Model, ProtocolName, Wire
+from remit.types.model import Gather, Model, OnPiece, ProtocolName, Wire
 from remit.wire import wire_for
 
 __all__ = ["Anthropic", "OpenAIChat", "OpenAIResponses", "need_key", "resolve"]
@@ -84,7 +84,7 @@ class _Remote:
     def wire(self) -> Wire:
         return wire_for(self._service.protocol)
 
-    async def ask(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
+    async def ask(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
         """Send one request body, return the response body. Asks once.
 
         Raises:

@@ -16,10 +16,10 @@ from typing import cast
 from remit.canonical import digest
 from remit.errors import InputError, ModelError
 from remit.loop import Transcript
-from remit.model.hear import Hearing
+from remit.model.stream import StreamReader
 from remit.types.event import ModelRequested, Recorded, Replied, RequestFailed, RunStarted
 from remit.types.ident import Digest, Json, Wording
-from remit.types.model import Gather, Heard, ProtocolName, Reply, Wire
+from remit.types.model import Gather, OnPiece, ProtocolName, Reply, Wire
 from remit.wire import render, wire_for
 
 __all__ = ["ReplayModel"]
@@ -91,7 +91,7 @@ class ReplayModel:
     def digest(self) -> Digest:
         return digest("remit.model", f"replay\n{self.identity}\n{self._wire.protocol}")
 
-    async def ask(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
+    async def ask(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
         """The recorded reply to this request.
 
         Raises:
@@ -108,7 +108,7 @@ class ReplayModel:
         reply = self._wire.restore(_reply(asked.reply))
         if gather is None:
             return reply
-        hearing = Hearing(gather, heard)
+        hearing = StreamReader(gather, heard)
         for event in render(self._wire.protocol, reply):
             await asyncio.sleep(0)
             hearing.take(event)
@@ -208,7 +208,7 @@ def _reply(event: Replied) -> Reply:
         response_id=event.response_id,
         refusal=event.refusal,
         unresolved=event.unresolved,
-        hosted=not event.label.trusted,
+        server_ran=not event.label.trusted,
     )
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from remit.canonical import digest, item_spans
 from remit.errors import InputError, ModelError
 from remit.model import failure
-from remit.model.hear import Hearing
+from remit.model.stream import StreamReader
 from remit.types.budget import Usage
 from remit.types.ident import Digest, Json
-from remit.types.model import Gather, Heard, ProtocolName, Stop, Wire
+from remit.types.model import Gather, OnPiece, ProtocolName, Stop, Wire
 from remit.wire import render, wire_for
 from remit.wire.text import quote
 
@@ -130,7 +130,7 @@ class ScriptedModel:
     def digest(self) -> Digest:
         return digest("remit.model", f"{self.identity}\n{self._wire.protocol}")
 
-    async def ask(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
+    async def ask(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
         """The next reply; streamed in small pieces where a stream is gathered.
 
         Raises:
@@ -152,7 +152,7 @@ class ScriptedModel:
         reply = self._written(turn, body)
         if gather is None and turn.cut is None:
             return reply
-        return await self._streamed(reply, turn, None if gather is None else Hearing(gather, heard))
+        return await self._streamed(reply, turn, None if gather is None else StreamReader(gather, heard))
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -178,7 +178,7 @@ class ScriptedModel:
         ]
         return self._wire.reply(turn.text, calls, stop=turn.stop, usage=turn.usage)
 
-    async def _streamed(self, reply: bytes, turn: Turn, hearing: Hearing | None) -> bytes:
+    async def _streamed(self, reply: bytes, turn: Turn, hearing: StreamReader | None) -> bytes:
         for event in render(self._wire.protocol, reply)[: turn.cut]:
             await asyncio.sleep(0)
             if hearing is not None:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from remit.model.hear import Hearing
+from remit.model.stream import StreamReader
 
 if TYPE_CHECKING:
     from remit.model.exchange import Exchange
-    from remit.types.model import Gather, Heard
+    from remit.types.model import Gather, OnPiece
 
 __all__ = ["Sender", "Timeouts"]
 
@@ -59,7 +59,7 @@ class Sender:
         self._most_bytes = most_bytes
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Exchange] = WeakKeyDictionary()
 
-    async def post(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
+    async def post(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
         """Send one body, return the response's; put together by `gather` where it is streamed.
 
         Raises:
@@ -68,7 +68,7 @@ class Sender:
             InputError: there is no key, or no way out.
         """
         client = self._client()
-        hearing = None if gather is None else Hearing(gather, heard)
+        hearing = None if gather is None else StreamReader(gather, heard)
         return await client.post(body, hearing)
 
     async def aclose(self) -> None:

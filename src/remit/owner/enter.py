@@ -68,7 +68,7 @@ class Setup:
             if agent.name in by_name:
                 message = f"two agents are named {agent.name!r}; give one of them another name"
                 raise DefinitionError(message, code="owner.agents", agent=agent.name)
-            if dry_run and any(tool.effect is not None for tool in agent.hosted):
+            if dry_run and any(tool.effect is not None for tool in agent.declared_server_tools):
                 message = f"agent {agent.name!r} has provider-run tools that change something: no dry run can keep them off"
                 raise InputError(message, code="owner.dry_run", agent=agent.name)
             by_name[agent.name] = agent

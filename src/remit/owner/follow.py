@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from remit.errors import InputError, NotFound
-from remit.owner.ear import Ear
+from remit.owner.delta import DeltaCursor
 from remit.owner.state import need_principal
 from remit.types.event import Recorded
 from remit.types.given import given_id, is_count
@@ -48,7 +48,7 @@ async def follow(
     *,
     after: int,
     principal: Principal | None,
-    ear: Ear | None = None,
+    ear: DeltaCursor | None = None,
     still: asyncio.Future[Standing] | None = None,
 ) -> AsyncGenerator[Recorded | Delta | Retracted, None]:
     """Yield events with a sequence number above `after`, as they come; end when nothing more can.

@@ -92,7 +92,7 @@ def started(
         on_wait=agent.on_wait,
         answer_schema=None if schema is None else encode(dict(schema)),
         max_tokens=agent.max_tokens,
-        hosted_writes=tuple(tool.type for tool in agent.hosted if tool.effect is not None),
+        server_writes=tuple(tool.type for tool in agent.declared_server_tools if tool.effect is not None),
         answers_only=waits,
     )
 
@@ -112,7 +112,7 @@ def _head(bound: Bound, instructions: str) -> Wording:
         parallel=agent.parallel,
         answer_schema=None if agent.answer_type is None else agent.answer_type.schema,
         settings=agent.settings,
-        server_tools=tuple(tool.declaration for tool in agent.hosted),
+        server_tools=tuple(tool.declaration for tool in agent.declared_server_tools),
     )
     bound.heads.clear()
     bound.heads[instructions] = model.wire.head(head)

@@ -13,7 +13,7 @@ from contextlib import ExitStack, aclosing
 from remit import ambient
 from remit.agent import Agent, Conversation
 from remit.owner.ask import ask
-from remit.owner.ear import Ear
+from remit.owner.delta import DeltaCursor
 from remit.owner.follow import follow
 from remit.owner.join import until_still
 from remit.owner.request import Asked
@@ -44,7 +44,7 @@ async def stream(
             listening.enter_context(state.hearing(run))
         still = asyncio.ensure_future(until_still(state, run, principal))
         try:
-            ear = Ear(state.ledger, run)
+            ear = DeltaCursor(state.ledger, run)
             async with aclosing(follow(state.ledger, run, after=0, principal=principal, ear=ear, still=still)) as steps:
                 async for step in steps:
                     yield step
@@ -59,7 +59,7 @@ async def hear(
 ) -> AsyncIterator[Recorded | Delta | Retracted]:
     """`follow` with deltas."""
     with state.hearing(run):
-        ear = Ear(state.ledger, run)
+        ear = DeltaCursor(state.ledger, run)
         async with aclosing(follow(state.ledger, run, after=after, principal=principal, ear=ear)) as steps:
             async for step in steps:
                 yield step

@@ -56,7 +56,7 @@ class RunStarted:
     """First of every run. `head` is the request's unchanging part, verbatim; `budget` is JSON text.
 
     `fallbacks` are the identities of the models that are asked, in this order, where `model` does not answer.
-    `hosted_writes` are the types of provider-run tools that may change something: each request is a write itself.
+    `server_writes` are the types of provider-run tools that may change something: each request is a write itself.
     `answers_only`: the conversation's last reply waits for a request that adds no words to it.
     """
 
@@ -82,7 +82,7 @@ class RunStarted:
     host: bool = False
     answer_schema: str | None = None
     max_tokens: int = 0
-    hosted_writes: tuple[str, ...] = ()
+    server_writes: tuple[str, ...] = ()
     answers_only: bool = False
     kind: Literal["run.started"] = "run.started"
 

@@ -15,8 +15,8 @@ __all__ = [
     "RunId",
     "Wording",
     "call_id",
-    "is_request",
-    "request_id",
+    "is_of_request",
+    "call_of_request",
 ]
 
 RunId = NewType("RunId", str)
@@ -38,12 +38,12 @@ def call_id(turn: int, position: int) -> CallId:
 _REQUEST = "request:"
 
 
-def request_id(turn: int, attempt: int) -> CallId:
+def call_of_request(turn: int, attempt: int) -> CallId:
     """The model request itself, where it may change something; no reply proposes it."""
     return CallId(f"{_REQUEST}{turn}.{attempt}")
 
 
-def is_request(call: CallId) -> bool:
+def is_of_request(call: CallId) -> bool:
     """Whether it is a model request's."""
     return call.startswith(_REQUEST)
 

@@ -20,7 +20,7 @@ __all__ = [
     "Declaration",
     "Gather",
     "HeadSpec",
-    "Heard",
+    "OnPiece",
     "Mend",
     "Model",
     "Piece",
@@ -94,9 +94,17 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """One of the closed list of changes to a reply: `id.missing`, `id.duplicate`, `id.unfit`, `text.empty`, `call.cut`."""
+    """One of the closed list of changes to a reply.
 
-    kind: Literal["id.missing", "id.duplicate", "id.unfit", "text.empty", "call.cut"]
+    `id.missing`, `id.duplicate`, `id.unfit`: a call gets an id of ours. `text.empty`: a block that says nothing goes.
+    `call.cut`: arguments that cannot go back as they are. `thought.last`: a thought that nothing follows, which
+    Anthropic does not take back. `role.missing`, `calls.empty`: what servers compatible with Chat write and Chat itself
+    does not take back.
+    """
+
+    kind: Literal[
+        "id.missing", "id.duplicate", "id.unfit", "text.empty", "call.cut", "thought.last", "role.missing", "calls.empty"
+    ]
     was: str
     now: str
     position: int
@@ -112,7 +120,7 @@ class Reply:
         stop: why it stopped; `raw_stop` is the provider's word.
         refusal: the provider's explanation, on `refusal` and `filter`.
         unresolved: ids of provider-run calls that wait for the next request.
-        hosted: the provider ran tools of its own; what they found is in the reply.
+        server_ran: the provider ran tools of its own; what they found is in the reply.
     """
 
     wording: Wording
@@ -126,7 +134,7 @@ class Reply:
     refusal: str | None = None
     unresolved: tuple[str, ...] = ()
     mends: tuple[Mend, ...] = ()
-    hosted: bool = False
+    server_ran: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +177,7 @@ class Piece:
     text: str
 
 
-Heard = Callable[[Piece], None]
+OnPiece = Callable[[Piece], None]
 """Told each piece of a reply as it comes; it must not raise."""
 
 
@@ -275,7 +283,7 @@ class Model(Protocol):
     @property
     def wire(self) -> Wire: ...
 
-    async def ask(self, body: bytes, gather: Gather | None = None, heard: Heard | None = None) -> bytes:
+    async def ask(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
         """Send one request body, return the response body.
 
         Args:

@@ -16,6 +16,10 @@ from remit.wire.text import Node, Splices, quote
 __all__ = ["counted", "mended", "restore"]
 
 
+_DROPPED = ("text.empty", "thought.last")
+"""The mends that leave out a block."""
+
+
 def mended(text: str, mends: Sequence[Mend]) -> str:
     """The content of the message that `text` is, with its mends."""
     message = Node.of(text.encode())
@@ -25,9 +29,9 @@ def mended(text: str, mends: Sequence[Mend]) -> str:
     for mend in mends:
         if mend.kind == "call.cut":
             splices.member(uses[mend.position], "input", mend.now)
-        elif mend.kind != "text.empty":
+        elif mend.kind not in _DROPPED:
             splices.member(uses[mend.position], "id", quote(mend.now))
-    _drop(blocks, {mend.position for mend in mends if mend.kind == "text.empty"}, splices)
+    _drop(blocks, {mend.position for mend in mends if mend.kind in _DROPPED}, splices)
     return splices.apply(message.text, *message.spans["content"])
 
 
@@ -79,9 +83,9 @@ def counted(usage: Usage) -> dict[str, Json]:
 
 def _content(reply: Reply) -> str:
     """The content as it came: a call that was cut off gets its broken arguments back, and what was left out its place."""
-    empty = {mend.position: _blank(mend.was) for mend in reply.mends if mend.kind == "text.empty"}
+    empty = {mend.position: mend.was if mend.kind == "thought.last" else _blank(mend.was) for mend in _drops(reply)}
     if not reply.wording:
-        return f"[{','.join(empty.values())}]"
+        return f"[{','.join(empty[position] for position in sorted(empty))}]"
     message = Node.of(reply.wording.encode())
     blocks = message.children("content")
     uses = _uses(blocks)
@@ -98,6 +102,10 @@ def _content(reply: Reply) -> str:
         else:
             splices.put(blocks[0].start, blocks[0].start, f"{empty[position]},")
     return splices.apply(message.text, *message.spans["content"])
+
+
+def _drops(reply: Reply) -> list[Mend]:
+    return [mend for mend in reply.mends if mend.kind in _DROPPED]
 
 
 def _blank(text: str) -> str:

@@ -16,7 +16,7 @@ from remit.wire.anthropic_mend import mended
 from remit.wire.cut import Cut, cut_out, raw_members
 from remit.wire.ident import settle
 from remit.wire.name import tool_of
-from remit.wire.text import Node, count_of, is_object, object_of, objects_of, string_of, unread
+from remit.wire.text import Node, count_of, is_object, object_of, objects_of, quote, string_of, unread
 
 __all__ = ["FIT", "read"]
 
@@ -35,6 +35,7 @@ _SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
 _OURS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 """Blocks that no tool of the provider's has made."""
 
+_THOUGHTS = ("thinking", "redacted_thinking")
 _AT = "response.content[]"
 
 
@@ -54,12 +55,14 @@ def read(body: bytes, reading: Reading) -> Reply:
     raw_stop = string_of(message, "stop_reason", "response")
     stop = _stop(raw_stop, usage, kinds, reading.max_tokens)
     calls, mends = _calls(cut, blocks, kinds, stop, reading) if "tool_use" in kinds else ((), [])
-    text, empty = _said(blocks, kinds)
-    mends += empty
+    text, dropped = _said(blocks, kinds)
+    if kinds and (kinds[-1] in _THOUGHTS or dropped) and stop not in ("pause", "compaction"):
+        dropped += _last_thoughts(blocks, kinds, {mend.position for mend in dropped})
+    mends += dropped
     content = mended(cut.text, mends) if mends else cut.text[cut.start : cut.end]
     hosted = not _OURS.issuperset(kinds)
     return Reply(
-        wording=Wording(f'{{"role":"assistant","content":{content}}}' if len(empty) < len(blocks) else ""),
+        wording=Wording(f'{{"role":"assistant","content":{content}}}' if len(dropped) < len(blocks) else ""),
         text=text,
         calls=calls,
         stop=stop,
@@ -70,7 +73,7 @@ def read(body: bytes, reading: Reading) -> Reply:
         refusal=_refusal(message) if stop == "refusal" else None,
         unresolved=_unresolved(blocks, kinds) if hosted else (),
         mends=tuple(mends),
-        hosted=hosted and any(kind in _SERVER_CALLS or kind.endswith("_tool_result") for kind in kinds),
+        server_ran=hosted and any(kind in _SERVER_CALLS or kind.endswith("_tool_result") for kind in kinds),
     )
 
 
@@ -125,9 +128,12 @@ def _calls(
 
 def _inputs(cut: Cut, blocks: list[dict[str, Json]]) -> list[str]:
     """Each block's `input` as it was written, empty where there is none."""
-    raws = raw_members(cut, "input", [block for block in blocks if "input" in block])
+    holders = [block for block in blocks if "input" in block]
+    raws = raw_members(cut, "input", holders)
     if raws is None:
         return [block.raw("input") or "" for block in Node.of(cut.text.encode()).children("content")]
+    if len(holders) == len(blocks):
+        return raws
     rest = iter(raws)
     return [next(rest) if "input" in block else "" for block in blocks]
 
@@ -150,6 +156,17 @@ def _said(blocks: list[dict[str, Json]], kinds: list[str]) -> tuple[str, list[Me
                 empty.append(Mend("text.empty", text, "", index))
             parted = False
     return "".join(pieces), empty
+
+
+def _last_thoughts(blocks: list[dict[str, Json]], kinds: list[str], empty: set[int]) -> list[Mend]:
+    """Thoughts that nothing follows, as where the cap came in the middle of one: no message may end in one when it is sent."""
+    last: list[Mend] = []
+    for index in range(len(blocks) - 1, -1, -1):
+        if kinds[index] in _THOUGHTS:
+            last.append(Mend("thought.last", quote(blocks[index]), "", index))
+        elif index not in empty:
+            break
+    return last
 
 
 def _unresolved(blocks: list[dict[str, Json]], kinds: list[str]) -> tuple[str, ...]:
@@ -177,7 +194,8 @@ def _usage(usage: Mapping[str, Json]) -> Usage:
 
 def _counted(usage: Mapping[str, Json], thinking: int) -> Usage:
     place = "response.usage"
-    written, cached = (count_of(usage, f"cache_{how}_input_tokens", place) for how in ("creation", "read"))
+    written = count_of(usage, "cache_creation_input_tokens", place)
+    cached = count_of(usage, "cache_read_input_tokens", place)
     return Usage(
         input_tokens=count_of(usage, "input_tokens", place) + written + cached,
         cache_read_tokens=cached,

@@ -118,16 +118,18 @@ def raw_members(cut: Cut, key: str, holders: Sequence[Mapping[str, Json]]) -> li
 
     None where that cannot be told in one step: the key occurs elsewhere too.
     """
-    found = list(_keyed(key).finditer(cut.text, cut.start, cut.end))
-    if len(found) != len(holders):
-        return None
-    raws: list[str] = []
-    for one, holder in zip(found, holders, strict=True):
-        value, end = _scan(cut.text, one.end())
+    text, raws, at = cut.text, list[str](), cut.start
+    match = _keyed(key).search
+    for holder in holders:
+        found = match(text, at, cut.end)
+        if found is None:
+            return None
+        start = found.end()
+        value, at = _scan(text, start)
         if value != holder[key]:
             return None
-        raws.append(cut.text[one.end() : end])
-    return raws
+        raws.append(text[start:at])
+    return raws if match(text, at, cut.end) is None else None
 
 
 @cache

@@ -17,7 +17,7 @@ from remit.errors import ProtocolError
 from remit.types.ident import Json
 from remit.types.model import Piece
 from remit.wire.sse import Events
-from remit.wire.text import Node, quote, unread
+from remit.wire.text import Node, quote, storable, unread
 
 __all__ = ["StreamGather", "dumped", "index_of", "joined", "parsed", "rewritten"]
 
@@ -54,7 +54,7 @@ class StreamGather:
                 break
             self._take(name, text, pieces)
         self._broken = broken
-        return pieces
+        return [one if one.text.isascii() else Piece(one.kind, storable(one.text)) for one in pieces]
 
     @property
     def error(self) -> bytes | None:

@@ -62,7 +62,7 @@ class Calls:
         return f"[{','.join([call.text() for call in self._calls])}]"
 
     def _of(self, fragment: Mapping[str, Json], name: str, text: str) -> _Call:
-        index, wire_id = fragment.get("index"), string_of(fragment, "id", "stream")
+        index, wire_id = fragment.get("index"), _id(fragment)
         if index is not None and (not isinstance(index, int) or isinstance(index, bool)):
             raise unread("stream", "has a call whose index is not a number")
         calls = self._calls if index is None else self._at.setdefault(index, [])
@@ -90,6 +90,11 @@ def _begins(last: _Call, name: str, text: str) -> bool:
     if last.complete and text.strip():
         return True
     raise unread("stream", "names a tool in the middle of a call")
+
+
+def _id(fragment: Mapping[str, Json]) -> str:
+    """The fragment's id; one that is no text cannot stand, and gets mended like one that is missing."""
+    return string_of(fragment, "id", "stream") if isinstance(fragment.get("id"), str) else ""
 
 
 def _raw(data: bytes, place: int, kind: str) -> str:
@@ -120,7 +125,7 @@ class _Call:
         return is_object(joined(self._texts))
 
     def add(self, kind: str, fragment: Mapping[str, Json], body: Mapping[str, Json], text: str) -> None:
-        self.wire_id = self.wire_id or string_of(fragment, "id", "stream")
+        self.wire_id = self.wire_id or _id(fragment)
         self.name = self.name or string_of(body, "name", "stream")
         self._type = string_of(fragment, "type", "stream") or self._type
         if text:

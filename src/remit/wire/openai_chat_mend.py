@@ -16,7 +16,7 @@ __all__ = ["enveloped", "mended", "restore"]
 
 
 def mended(text: str, mends: Sequence[Mend]) -> str:
-    """The message that `text` is, with its mends."""
+    """The message that `text` is, with the mends of its calls."""
     return _changed(text, [(mend, mend.now) for mend in mends])
 
 

@@ -2,9 +2,7 @@
 
 Knows no socket. The message goes back whole, response-only members included (`annotations`, `refusal: null`,
 `audio: null`): the API takes its own message back, as its own examples do, and what a compatible server adds
-(reasoning) it wants back. A role that a server left out is added, and an empty `tool_calls`, which others refuse to
-take back, is left out: neither says anything. Invariant: nothing runs on `length`, `content_filter`, a refusal or an
-unknown word.
+(reasoning) it wants back. Invariant: nothing runs on `length`, `content_filter`, a refusal or an unknown word.
 """
 
 from __future__ import annotations
@@ -55,7 +53,8 @@ def read(body: bytes, reading: Reading) -> Reply:
     written = cut.text[cut.start : cut.end]
     if mends:
         written = mended(written, mends)
-    if not message.get("role") or ("tool_calls" in message and not items):
+    envelope = _envelope(message)
+    if envelope:
         written = enveloped(written)
     return Reply(
         wording=Wording("" if empty else written),
@@ -67,8 +66,16 @@ def read(body: bytes, reading: Reading) -> Reply:
         model=string_of(cut.rest, "model", "response"),
         response_id=string_of(cut.rest, "id", "response"),
         refusal=refusal if stop in ("refusal", "filter") else None,
-        mends=tuple(mends),
+        mends=(*mends, *envelope),
     )
+
+
+def _envelope(message: Mapping[str, Json]) -> list[Mend]:
+    """What is wrong around the content: the API wants a role back, and no list of calls rather than an empty one."""
+    mends = [] if message.get("role") else [Mend("role.missing", "", "assistant", 0)]
+    if "tool_calls" in message and not message["tool_calls"]:
+        mends.append(Mend("calls.empty", quote(message["tool_calls"]), "", 0))
+    return mends
 
 
 def _stop(raw: str, calls: bool, refusal: str | None, legacy: bool) -> Stop:

@@ -97,7 +97,11 @@ class OpenAIResponsesWire:
         return OpenAIResponsesGather(names)
 
     def user(self, parts: Sequence[Part]) -> Wording:
-        content = quote([_part(part) for part in media.spoken(parts)])
+        match media.spoken(parts):
+            case [Text(text=text)]:
+                content = f'[{{"type":"input_text","text":{quote(text)}}}]'
+            case kept:
+                content = quote([_part(part) for part in kept])
         return Wording(f'{{"type":"message","role":"user","content":{content}}}')
 
     def results(self, results: Sequence[ResultText]) -> Wording:

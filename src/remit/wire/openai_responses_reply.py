@@ -66,7 +66,7 @@ def read(body: bytes, reading: Reading) -> Reply:
         response_id=string_of(whole, "id", "response"),
         refusal=refusal if stop in ("refusal", "filter") else None,
         mends=tuple(mends),
-        hosted=any(kind not in CALLS and kind.endswith(_HOSTED) for kind in kinds),
+        server_ran=any(kind not in CALLS and kind.endswith(_HOSTED) for kind in kinds),
     )
 
 

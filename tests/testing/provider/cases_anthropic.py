@@ -263,6 +263,19 @@ CASES: list[Case] = [
         put("messages.1.content.0", text("first")),
         put("messages.1.content.0", thought("q")),
     ),
+    Case(
+        "anthropic.thinking.last",
+        talk(assistant(thought("q"), text("so")), HI),
+        put("messages.1.content", [text("so"), thought("q")]),
+    ),
+    Case("anthropic.thinking.last", talk(assistant(text("so")), HI), put("messages.1.content", [thought("q")])),
+    Case(
+        "anthropic.thinking.last",
+        PLAIN,
+        add("messages", assistant(thought("q")), HI),
+        add("messages", assistant(thought("q"))),
+        said=[(PLAIN, {"id": "msg_3", "stop_reason": "pause_turn", "content": [thought("q")]})],
+    ),
     Case("anthropic.thinking.bound", BOUND, put("system", "other"), said=[({**PLAIN, "model": "claude-opus-5-5"}, THOUGHT_OF)]),
     Case("anthropic.thinking.bound", BOUND, put("messages.0.content", "ho"), put("messages.0", user(text("hi"))), said=SAID),
     Case(

@@ -12,7 +12,7 @@ import httpx2
 import openai
 import pytest
 
-from remit import READ, Agent, Finished, InputError, MemoryLedger, Principal, Remit, ScriptedModel, tool
+from remit import READ, Agent, Finished, InputError, MemoryLedger, ModelError, Principal, Remit, ScriptedModel, tool
 from remit.testing import FakeProvider, call
 
 PROTOCOLS = ("anthropic", "openai-chat", "openai-responses")
@@ -81,6 +81,22 @@ def test_one_function_may_answer_everything_also_as_a_coroutine() -> None:
             assert [one.json()["content"][0]["text"] for one in answers] == [f"m{n}" for n in range(5)]
 
     play(speak, story)
+
+
+def test_what_a_function_raises_is_raised_when_the_provider_is_left_and_a_models_error_is_answered() -> None:
+    def wrong(asked: dict[str, Any]) -> str:
+        raise AssertionError(f"nobody asks {asked['model']}")
+
+    def limited(asked: dict[str, Any]) -> str:
+        raise ModelError("slow down", code="model.rate_limited", retryable=True)
+
+    async def story(provider: FakeProvider) -> None:
+        async with httpx2.AsyncClient(base_url=provider.url) as client:
+            answers = [await client.post("/v1/messages", json={**ASK, "stream": True}) for _ in range(3)]
+            assert [one.status_code for one in answers] == [400, 429, 400]
+
+    with pytest.raises(AssertionError, match="nobody asks fake"):
+        play([wrong, limited, b"no body that could be a stream", "x"], story)
 
 
 def test_what_is_no_endpoint_is_not_found() -> None:

@@ -18,7 +18,7 @@ from remit.ledger.journal import Journal
 from remit.types.change import Change, Notify
 from remit.types.delivery import LateReport
 from remit.types.event import CallEnded, Recorded
-from remit.types.ident import CallId, RunId, is_request
+from remit.types.ident import CallId, RunId, is_of_request
 from remit.types.operation import Operation
 from remit.types.outcome import Failed, Outcome, Succeeded
 from remit.types.principal import Principal
@@ -113,7 +113,7 @@ async def notices(desk: Desk, operation: Operation, outcome: Outcome) -> tuple[C
     """What the conversation must be told, if the operation's call had its answer before its end was known."""
     if operation.conversation is None:
         return ()
-    if not is_request(operation.call) and await answered(desk, operation.run, operation.call) is None:
+    if not is_of_request(operation.call) and await answered(desk, operation.run, operation.call) is None:
         return ()
     return (
         Notify(

@@ -74,6 +74,8 @@ class Memory:
         for place, block in enumerate(kept):
             if is_thought(block):
                 self.thoughts[seal(block)] = Thought(canonical(dict(block)), before, place)
+        while kept and is_thought(kept[-1]):
+            kept.pop()  # it cannot be taken back, so it need not come back
         # An id that the reply gives twice stands for its first call: the other comes back under another.
         spoken = Spoken(tuple(dict.fromkeys(shape(kept))))
         for block in kept:

@@ -46,7 +46,8 @@ class FakeProvider:
     Args:
         turns: the replies in their order as for `ScriptedModel`, with faults (`remit.testing.fault`) among them, each
             also as a function of the request body; or one function for all of them. Bytes are a whole response body;
-            those of an event stream go out as they are.
+            those of an event stream go out as they are. What a function raises is raised when the provider is left; a
+            `ModelError` is answered as the error that it is.
         seed: decides where texts, arguments and bytes are cut.
     """
 
@@ -63,6 +64,7 @@ class FakeProvider:
         self._released = asyncio.Event()
         self._stalled = asyncio.Event()
         self._models: list[Model] = []
+        self._failed: list[Exception] = []
 
     async def __aenter__(self) -> FakeProvider:
         self._url = await self._server.open()
@@ -74,6 +76,8 @@ class FakeProvider:
         for model in self._models:
             await model.aclose()
         await self._server.aclose()
+        if error is None and self._failed:
+            raise self._failed[0]
 
     @property
     def url(self) -> str:
@@ -123,10 +127,12 @@ class FakeProvider:
         if broken is not None:
             self.broken.append(broken)
             return _plain(400, broken_body(broken))
-        fault = await self._script.next(asked)
-        if fault.unheard:
-            return None
-        return self._response(asked, fault, Random(f"{self._seed}.{number}"))
+        try:
+            fault = await self._script.next(asked)
+            return None if fault.unheard else self._response(asked, fault, Random(f"{self._seed}.{number}"))
+        except Exception as error:  # the script's functions are the test's own code
+            self._failed.append(error)
+            return _plain(400, error_body(protocol, 400, f"the script of the fake provider failed: {type(error).__name__}"))
 
     def _response(self, asked: Asked, fault: Fault, chance: Random) -> Response:
         body = fault.body or b""

@@ -103,9 +103,11 @@ def _id_pattern(asked: Asked, _: Memory) -> Found:
 
 def _ids_twice(asked: Asked, _: Memory) -> Found:
     for turn in asked.turns:
-        ids = [block.text("id") for block in turn.of("tool_use", *_SERVER_CALLS)]
-        if len(ids) != len(set(ids)):
-            return {}
+        seen: set[str] = set()
+        for block in turn.of("tool_use", *_SERVER_CALLS):
+            if block.text("id") in seen:
+                return {"place": block.place}
+            seen.add(block.text("id"))
     return None
 
 
@@ -243,7 +245,7 @@ ANTHROPIC_TURN: tuple[Rule, ...] = (
     _rule("text", "messages: {why}", _empty_text),
     _rule("tools", "Requests which include `tool_use` or `tool_result` blocks must define tools", _no_tools),
     _rule("id", "{place}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", _id_pattern),
-    _rule("id.twice", "messages: `tool_use` ids must be unique", _ids_twice),
+    _rule("id.twice", "{place}: `tool_use` ids must be unique", _ids_twice),
     _rule("input", "{place}.input: Input should be a valid dictionary", _input),
     _rule(
         "result.missing",

@@ -72,6 +72,16 @@ def _not_first(asked: Asked, _: Memory) -> Found:
     return {"place": last.blocks[0].place, "kind": last.blocks[0].kind}
 
 
+def _last(asked: Asked, memory: Memory) -> Found:
+    """No assistant turn ends in a thought, unless the provider itself goes on from it."""
+    for turn in asked.turns:
+        if turn.role == "assistant" and turn.blocks and is_thought(turn.blocks[-1].value):
+            content = [dict(block.value) for block in turn.blocks]
+            if turn is not asked.turns[-1] or canonical([*content]) not in memory.paused:
+                return {"place": turn.place, "kind": turn.blocks[-1].kind}
+    return None
+
+
 def _bound(asked: Asked, memory: Memory) -> Found:
     binding = member(member(asked.body, "thinking"), "block_binding")
     if not _BOUND.search(asked.model) or string(binding, "prefix_mismatch_behavior") == "drop_block":
@@ -110,5 +120,6 @@ THINKING: Sequence[Rule] = (
         "`assistant` message must start with a thinking block.",
         _not_first,
     ),
+    _rule("last", "{place}: The final block in an assistant message cannot be `{kind}`.", _last),
     _rule("bound", "messages: a `thinking` block is bound to a prefix of the conversation that has changed", _bound),
 )

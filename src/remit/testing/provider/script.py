@@ -59,10 +59,17 @@ class Script:
             message = f"the script has {count} turns and was asked for one more"
             return Fault(status=400, body=error_body(asked.protocol, 400, message))
         if callable(item):
-            said = item(dict(asked.body))
-            item = await said if inspect.isawaitable(said) else said
+            item = await _told(item, asked)
         fault = item if isinstance(item, Fault) else Fault(reply=item)
         return await _worded(fault, asked)
+
+
+async def _told(speaker: Speaker, asked: Asked) -> Said | Fault:
+    try:
+        said = speaker(dict(asked.body))
+        return await said if inspect.isawaitable(said) else said
+    except ModelError as error:
+        return error
 
 
 async def _worded(fault: Fault, asked: Asked) -> Fault:

@@ -12,10 +12,10 @@ from remit.types.ledger import Ledger
 from remit.types.model import Piece
 from remit.types.stream import Delta
 
-__all__ = ["Speech"]
+__all__ = ["DeltaWriter"]
 
 
-class Speech:
+class DeltaWriter:
     """The deltas of one run's current request."""
 
     def __init__(self, ledger: Ledger, run: RunId) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.owner.ear import Ear
+from remit.owner.delta import DeltaCursor
 from remit.types.budget import Usage
 from remit.types.event import (
     CancelRequested,
@@ -77,8 +77,8 @@ def texts(steps: Sequence[object]) -> list[str]:
     return [one.text for one in steps if isinstance(one, Delta)]
 
 
-def ear_of(told: Told) -> Ear:
-    return Ear(told, RUN)  # type: ignore[arg-type]
+def ear_of(told: Told) -> DeltaCursor:
+    return DeltaCursor(told, RUN)  # type: ignore[arg-type]
 
 
 def test_what_was_heard_is_not_given_again_and_the_rest_comes_before_the_reply() -> None:

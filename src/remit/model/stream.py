@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from remit.errors import ProtocolError
 from remit.foreign import contained
 from remit.model import failure
-from remit.types.model import Gather, Heard
+from remit.types.model import Gather, OnPiece
 
-__all__ = ["Hearing", "speaks_json"]
+__all__ = ["StreamReader", "speaks_json"]
 
 
-class Hearing:
+class StreamReader:
     """One stream: fed with what came, asked for the whole at its end.
 
     Args:
@@ -24,7 +24,7 @@ class Hearing:
         heard: told the pieces as they come; it is told no more once it raised.
     """
 
-    def __init__(self, gather: Gather, heard: Heard | None) -> None:
+    def __init__(self, gather: Gather, heard: OnPiece | None) -> None:
         self._gather = gather
         self._heard = heard
 

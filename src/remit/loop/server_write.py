@@ -16,7 +16,7 @@ from remit.loop.live import Live
 from remit.loop.state import RunState
 from remit.types.change import Change, Notify, OpenOperation
 from remit.types.event import Event, ModelRequested, OperationMoved, Replied, RequestFailed
-from remit.types.ident import OperationId, request_id
+from remit.types.ident import OperationId, call_of_request
 from remit.types.operation import Move, Operation
 from remit.types.outcome import Failed, Outcome, Succeeded
 
@@ -36,7 +36,7 @@ Entry = tuple[tuple[Event, ...], tuple[Change, ...]]
 
 def named(live: Live) -> OperationId | None:
     """The id of the next request's operation; None where requests change nothing."""
-    return OperationId(ambient.new_id("op")) if live.started.hosted_writes else None
+    return OperationId(ambient.new_id("op")) if live.started.server_writes else None
 
 
 def is_under_way(state: RunState) -> bool:
@@ -129,7 +129,7 @@ def _moved(
 def _row(live: Live, request: ModelRequested, operation: OperationId) -> Operation:
     started, now_ms = live.started, live.journal.now_ms()
     arguments = encode({"turn": request.turn, "attempt": request.attempt, "model": request.model})
-    call = request_id(request.turn, request.attempt)
+    call = call_of_request(request.turn, request.attempt)
     return Operation(
         id=operation,
         tenant=started.tenant,
@@ -138,10 +138,10 @@ def _row(live: Live, request: ModelRequested, operation: OperationId) -> Operati
         root=started.root,
         call=call,
         conversation=started.conversation,
-        tool=f"provider:{'+'.join(started.hosted_writes)}",
-        contract=digest("remit.hosted", "\n".join(started.hosted_writes)),
+        tool=f"provider:{'+'.join(started.server_writes)}",
+        contract=digest("remit.server_write", "\n".join(started.server_writes)),
         once_per="call",
-        key=digest("remit.hosted.key", f"{live.run}\n{call}"),
+        key=digest("remit.server_write.key", f"{live.run}\n{call}"),
         recovery="manual",
         atomic=False,
         window_s=None,

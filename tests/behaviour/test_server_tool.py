@@ -59,7 +59,7 @@ def test_each_request_is_an_operation_that_its_reply_ends() -> None:
             events = [one.event for one in await remit.events(run.id)]
             assert [one.operation for one in events if isinstance(one, ModelRequested)] == [one.id for one in found]
             assert isinstance(events[0], RunStarted)
-            assert events[0].hosted_writes == ("code_execution_20250825",)
+            assert events[0].server_writes == ("code_execution_20250825",)
             assert await remit.verify() == []
 
     play(story)

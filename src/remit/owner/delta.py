@@ -11,10 +11,10 @@ from remit.types.ident import RunId
 from remit.types.ledger import Ledger
 from remit.types.stream import Delta, Retracted
 
-__all__ = ["Ear"]
+__all__ = ["DeltaCursor"]
 
 
-class Ear:
+class DeltaCursor:
     """The ear of one follower."""
 
     def __init__(self, ledger: Ledger, run: RunId) -> None:
