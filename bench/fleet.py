@@ -13,6 +13,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import cores
 from environments import python_of
 from subjects import Subject
 
@@ -34,14 +35,6 @@ BROKEN = 300.0
 """Seconds after which a subject that does not answer is given up."""
 
 
-def cores() -> tuple[int | None, int | None]:
-    """The fake model's core and the subjects'; None where there is only one, or the system does not say."""
-    if not hasattr(os, "sched_getaffinity"):
-        return None, None
-    there = sorted(os.sched_getaffinity(0))
-    return (there[0], there[1]) if len(there) > 1 else (None, None)
-
-
 def _on(core: int | None) -> list[str]:
     return [] if core is None else ["--core", str(core)]
 
@@ -49,7 +42,7 @@ def _on(core: int | None) -> list[str]:
 @contextlib.contextmanager
 def fake_model() -> Generator[str]:
     """The fake model's address, while it runs."""
-    command = [sys.executable, str(HERE / "server.py"), *_on(cores()[0])]
+    command = [sys.executable, str(HERE / "server.py"), *_on(cores.chosen().model)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -63,15 +56,19 @@ class Worker:
 
     Args:
         rests: it is stopped whenever it is not asked for something.
+        environment: variables of its process; those of this one by default.
     """
 
-    def __init__(self, subject: Subject, url: str, *, rests: bool = True) -> None:
+    def __init__(self, subject: Subject, url: str, *, rests: bool = True, environment: dict[str, str] | None = None) -> None:
         self.subject = subject
         self._rests = rests
-        script = str(HERE / "worker.py")
-        command = [str(python_of(subject.family)), script, subject.module, json.dumps(subject.given), url, *_on(cores()[1])]
+        command = [str(python_of(subject.family)), str(HERE / "worker.py"), subject.module, json.dumps(subject.given), url]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **QUIET}
+            [*command, *_on(cores.chosen().subject)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**(environment or os.environ), **QUIET},
         )
         self.loaded = self._read()
         self._rest()

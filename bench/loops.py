@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import environments
 from fleet import Worker, fake_model
 from subjects import Subject
-from table import Measured
+from table import Loops, Measured
 
 
 @dataclass(frozen=True)
@@ -20,20 +20,19 @@ class Course:
     Args:
         turns: how many tool turns, one length after the other.
         rounds: of each length.
-        peer_rounds: rounds that the peers take part in; they are slow, and far from what they are held against.
         parallel: calls in a turn.
         pad: characters of text beside them.
     """
 
     turns: Sequence[int]
     rounds: int
-    peer_rounds: int
     parallel: int
     pad: int
 
 
-def measure(measured: Measured, subjects: Sequence[Subject], course: Course) -> None:
-    """Add what these subjects take; one that fails is named as missing."""
+def measure(measured: Measured, subjects: Sequence[Subject], course: Course) -> Loops:
+    """What these subjects take; one that fails is named as missing."""
+    loops: Loops = {}
     with fake_model() as url:
         workers: list[Worker] = []
         try:
@@ -44,13 +43,14 @@ def measure(measured: Measured, subjects: Sequence[Subject], course: Course) -> 
             for count in course.turns:
                 for number in range(course.rounds):
                     for worker in workers:
-                        if worker.subject.kind != "peer" or number < course.peer_rounds:
-                            _once(measured, worker, count, parallel=course.parallel, pad=course.pad)
-                    said = f"{count} turns, round {number + 1} of {course.rounds}, load {os.getloadavg()[0]:.1f}"
+                        _once(measured, loops, worker, count, course)
+                    load = os.getloadavg()[0]
+                    said = f"{count} turns, {course.pad} characters, round {number + 1} of {course.rounds}, load {load:.1f}"
                     print(said, file=sys.stderr, flush=True)
         finally:
             for worker in workers:
                 worker.close()
+    return loops
 
 
 def _warm(measured: Measured, subject: Subject, url: str) -> Worker | None:
@@ -69,10 +69,10 @@ def _warm(measured: Measured, subject: Subject, url: str) -> Worker | None:
     return worker
 
 
-def _once(measured: Measured, worker: Worker, turns: int, *, parallel: int, pad: int) -> None:
-    taken = worker.ask(turns=turns, parallel=parallel, pad=pad)
+def _once(measured: Measured, loops: Loops, worker: Worker, turns: int, course: Course) -> None:
+    taken = worker.ask(turns=turns, parallel=course.parallel, pad=course.pad)
     name = worker.subject.name
-    if taken.get("ran") == turns * parallel:
-        measured.loops.setdefault(name, {}).setdefault(turns, []).append(taken)
+    if taken.get("ran") == turns * course.parallel:
+        loops.setdefault(name, {}).setdefault(turns, []).append(taken)
     else:
         measured.missing[name] = f"{turns} turns: {taken.get('error', 'its tool ran another number of times')}"

@@ -12,6 +12,15 @@ from fleet import Worker, fake_model
 from subjects import SUBJECTS, Subject
 from table import Measured
 
+LONG = (
+    "floor anthropic",
+    "lean floor anthropic",
+    "remit anthropic",
+    "floor anthropic journal",
+    "remit anthropic sqlite write",
+)
+"""Subjects of which one long run is measured."""
+
 PLACE = Subject("scale", "own", "anthropic", "own.scale")
 
 
@@ -29,17 +38,18 @@ class _Book:
         self._measured.scale.append((label, f"failed: {taken['error']}" if "error" in taken else say(taken)))
 
 
-def measure(measured: Measured, *, runs: int, waiting: int, length: int) -> None:
+def measure(measured: Measured, *, runs: int, rounds: int, waiting: int, length: int) -> None:
     """Add what many runs and long ones take.
 
     Args:
-        runs: how many go at once.
+        runs: how many go at once, and as many one after the other.
+        rounds: of both.
         waiting: how many wait for a person.
         length: turns of the long run, messages of the long conversation.
     """
     with fake_model() as url:
-        _many(measured, url, runs=runs, waiting=waiting)
-        for name in ("floor anthropic", "remit anthropic", "floor anthropic journal", "remit anthropic sqlite write"):
+        _many(measured, url, runs=runs, rounds=rounds, waiting=waiting)
+        for name in LONG:
             worker = Worker(SUBJECTS[name], url)
             worker.ask(turns=10)
             book = _Book(measured, worker)
@@ -53,13 +63,14 @@ def measure(measured: Measured, *, runs: int, waiting: int, length: int) -> None
             _fresh(measured, url, label, lambda taken: _grown(taken["taken_s"]), **asked)
 
 
-def _many(measured: Measured, url: str, *, runs: int, waiting: int) -> None:
+def _many(measured: Measured, url: str, *, runs: int, rounds: int, waiting: int) -> None:
+    few, many = runs // 2, runs // 2 + runs
     for durable, where in ((False, "in memory"), (True, "on SQLite, a write a turn")):
-        given: dict[str, Any] = {"runs": runs, "durable": durable}
-        label = f"{runs} runs of 5 tool turns at once, {where}"
-        _fresh(measured, url, label, _throughput, call="crowd", turns=5, **given)
-        label = f"memory of a run while {runs} wait for the model, {where}"
-        _fresh(measured, url, label, lambda taken: f"{taken['kb_per_run']:.0f} KB", call="active", think_ms=1500, **given)
+        label = f"{runs} runs of 5 tool turns, one after the other and all at once, {where}"
+        _fresh(measured, url, label, _throughput, call="crowd", runs=runs, turns=5, rounds=rounds, durable=durable)
+        label = f"memory of a run that waits for its model, {where}"
+        given: dict[str, Any] = {"few": few, "many": many, "think_ms": 4_000, "durable": durable}
+        _fresh(measured, url, label, lambda taken: f"{taken['kb_per_run']:.0f} KB", call="active", **given)
     _fresh(measured, url, f"{waiting:,} runs that wait for a person, on SQLite", _waiting, call="idle", runs=waiting)
 
 
@@ -71,18 +82,18 @@ def _fresh(measured: Measured, url: str, label: str, say: Callable[[dict[str, An
 
 
 def _throughput(taken: dict[str, Any]) -> str:
-    share = taken["concurrent_wall_s"] / taken["sequential_cpu_s"]
+    cpu, wall = (taken[f"concurrent_{what}_s"] / taken[f"sequential_{what}_s"] for what in ("cpu", "wall"))
     parts = [
-        f"wall {taken['concurrent_wall_s']:.2f} s, which is {share:.2f} of the CPU time of as many one after the other",
-        f"({taken['sequential_cpu_s']:.2f} s CPU, {taken['sequential_wall_s']:.2f} s wall);",
-        f"{taken['concurrent_cpu_s']:.2f} s CPU",
+        f"one after the other {taken['sequential_cpu_s']:.2f} s CPU, {taken['sequential_wall_s']:.2f} s wall;",
+        f"at once {taken['concurrent_cpu_s']:.2f} s CPU ({cpu:.2f} times),",
+        f"{taken['concurrent_wall_s']:.2f} s wall ({wall:.2f} times)",
     ]
     return " ".join(parts)
 
 
 def _waiting(taken: dict[str, Any]) -> str:
     parts = [
-        f"{taken['kb_per_run'] * 10_000 / 1024:.1f} MB of memory for each 10,000,",
+        f"{taken['kb_per_run']:.2f} KB of memory each,",
         f"{taken['disk_kb_per_run']:.1f} KB on disk each; CPU while nothing happens {taken['calm']:.2%} of a core",
     ]
     return " ".join(parts)

@@ -15,7 +15,7 @@ class Subject:
 
     Args:
         name: what the row is called.
-        kind: `floor`, `own` or `peer`.
+        kind: `floor`, `lean`, `own` or `peer`.
         protocol: which the fake model is spoken to in.
         module: dotted, below this folder.
         given: what its `run` is called with, beside the task.
@@ -38,11 +38,17 @@ class Subject:
         """The name of the floor that it is held against."""
         return f"floor {self.protocol}{' journal' if self.durable else ''}{' stream' if self.streamed else ''}"
 
+    @property
+    def floors(self) -> tuple[str, ...]:
+        """The names of all floors that it is held against."""
+        return (self.floor,) if self.durable or self.streamed else (self.floor, f"lean floor {self.protocol}")
+
 
 def _floors(protocol: str) -> list[Subject]:
     name, module = f"floor {protocol}", f"floor.{protocol}"
     return [
         Subject(name, "floor", protocol, module),
+        Subject(f"lean floor {protocol}", "lean", protocol, "floor.lean", {"protocol": protocol}),
         Subject(f"{name} stream", "floor", protocol, module, {"stream": True}, streamed=True),
         Subject(f"{name} journal", "floor", protocol, "floor.journal", {"protocol": protocol}, durable=True),
     ]

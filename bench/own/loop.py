@@ -13,7 +13,8 @@ from remit.model import Anthropic, OpenAIChat, OpenAIResponses
 
 MODELS = {"anthropic": Anthropic, "chat": OpenAIChat, "responses": OpenAIResponses}
 ALICE = Principal("alice", scopes=frozenset({"numbers"}))
-UNBOUND = Budget(turns=None, calls=None, repeats=None, tokens=None, seconds=None)
+LIMITS = Budget(turns=10_000, calls=100_000, calls_per_tool=100_000, tokens=10**9, seconds=86_400)
+"""Beyond the longest run; the other limits are the usual ones. None is in dollars: the fake model has no price."""
 
 _open: dict[tuple[object, ...], Remit] = {}
 _stack = AsyncExitStack()
@@ -43,7 +44,7 @@ def agent_of(protocol: str, url: str, add: Tool, *, stream: bool = False) -> Age
         model=model_of(protocol, url),
         instructions="Add numbers.",
         tools=[add],
-        budget=UNBOUND,
+        budget=LIMITS,
         max_tokens=1024,
         **({"stream": True} if stream else {}),
     )

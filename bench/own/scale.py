@@ -33,44 +33,53 @@ async def _folder() -> AsyncIterator[Path]:
         yield Path(place)
 
 
-async def crowd(url: str, *, runs: int, turns: int, durable: bool, protocol: str = "anthropic") -> dict[str, Any]:
-    """The same runs one after the other, then all at once."""
+async def crowd(url: str, *, runs: int, turns: int, durable: bool, rounds: int, protocol: str = "anthropic") -> dict[str, Any]:
+    """The same runs one after the other, then all at once; the best of a few rounds of each."""
+    alone: list[tuple[float, float]] = []
+    together: list[tuple[float, float]] = []
     async with _folder() as folder:
         agent = agent_of(protocol, url, write_add if durable else read_add)
         async with Remit(ledger=folder / "crowd.db" if durable else MemoryLedger(), agents=[agent]) as remit:
             task = Task(url, turns)
             await _finished(remit, task)
-            began = (time.perf_counter(), time.process_time())
-            for _ in range(runs):
-                await _finished(remit, task)
-            alone = (time.perf_counter() - began[0], time.process_time() - began[1])
-            gc.collect()
-            began = (time.perf_counter(), time.process_time())
-            await asyncio.gather(*(_finished(remit, task) for _ in range(runs)))
-            together = (time.perf_counter() - began[0], time.process_time() - began[1])
+            for _ in range(rounds):
+                gc.collect()
+                began = (time.perf_counter(), time.process_time())
+                for _ in range(runs):
+                    await _finished(remit, task)
+                alone.append((time.perf_counter() - began[0], time.process_time() - began[1]))
+                gc.collect()
+                began = (time.perf_counter(), time.process_time())
+                await asyncio.gather(*(_finished(remit, task) for _ in range(runs)))
+                together.append((time.perf_counter() - began[0], time.process_time() - began[1]))
     return {
-        "sequential_wall_s": alone[0],
-        "sequential_cpu_s": alone[1],
-        "concurrent_wall_s": together[0],
-        "concurrent_cpu_s": together[1],
+        "sequential_wall_s": min(wall for wall, _ in alone),
+        "sequential_cpu_s": min(cpu for _, cpu in alone),
+        "concurrent_wall_s": min(wall for wall, _ in together),
+        "concurrent_cpu_s": min(cpu for _, cpu in together),
     }
 
 
-async def active(url: str, *, runs: int, durable: bool, think_ms: int, protocol: str = "anthropic") -> dict[str, Any]:
-    """What a run takes while all of them wait for the model, in kilobytes of resident memory."""
+async def active(url: str, *, few: int, many: int, durable: bool, think_ms: int, protocol: str = "anthropic") -> dict[str, Any]:
+    """What one run more takes that waits for the model, in kilobytes of resident memory: from a few runs to many."""
     async with _folder() as folder:
         agent = agent_of(protocol, url, write_add if durable else read_add)
         async with Remit(ledger=folder / "active.db" if durable else MemoryLedger(), agents=[agent]) as remit:
             await _finished(remit, Task(url, 2))
-            gc.collect()
-            before = resident_kb()
-            most = before
-            going = asyncio.gather(*(_finished(remit, Task(url, 2, think_ms=think_ms)) for _ in range(runs)))
-            while not going.done():
-                await asyncio.wait([going], timeout=0.1)
-                most = max(most, resident_kb())
-            await going
-    return {"kb_per_run": (most - before) / runs}
+            at_few, at_many = [await _most_kb(remit, Task(url, 0, think_ms=think_ms), runs) for runs in (few, many)]
+    return {"kb_per_run": (at_many - at_few) / (many - few)}
+
+
+async def _most_kb(remit: Remit, task: Task, runs: int) -> int:
+    """The most memory that the process held while so many runs went on at once."""
+    gc.collect()
+    going = asyncio.gather(*(_finished(remit, task) for _ in range(runs)))
+    most = 0
+    while not going.done():
+        await asyncio.wait([going], timeout=0.1)
+        most = max(most, resident_kb())
+    await going
+    return most
 
 
 async def idle(url: str, *, runs: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 from remit.types.ident import Digest
-from remit.types.model import Gather, Model, OnPiece, Wire
+from remit.types.model import Model, Streaming, Wire
 from remit.wire import render
 
 STREAMED: ContextVar[bool] = ContextVar("streamed", default=False)
@@ -35,16 +35,15 @@ class Streamed:
     def wire(self) -> Wire:
         return self._model.wire
 
-    async def ask(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
+    async def ask(self, body: bytes, stream: Streaming | None = None) -> bytes:
         whole = await self._model.ask(body)
-        if gather is None:
+        if stream is None:
             return whole
         data = b"".join(render(self.wire.protocol, whole))
         for start in range(0, len(data), self._step):
-            for piece in gather.feed(data[start : start + self._step]):
-                if heard is not None:
-                    heard(piece)
-        return gather.body()
+            for piece in stream.gather.feed(data[start : start + self._step]):
+                stream.on_piece(piece)
+        return stream.gather.body()
 
     def digest(self) -> Digest:
         return self._model.digest()

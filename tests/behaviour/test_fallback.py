@@ -27,6 +27,7 @@ REFUND = call("issue_refund", charge_id="ch_1", amount_cents=4_900)
 LOOKUP = call("lookup_order", order_id="A-1")
 PROTOCOLS = ("anthropic", "openai-chat", "openai-responses")
 NO_KEY = ModelError("no", code="model.unauthorized", retryable=False, status=401)
+GONE = ModelError("no", code="model.not_found", retryable=False, status=404)
 DOWN = ModelError("down", code="model.unavailable", retryable=True)
 
 
@@ -92,8 +93,9 @@ def test_the_pause_that_a_provider_asks_for_is_kept_for_its_own_model_only() -> 
     play(story)
 
 
-def test_a_key_that_is_not_accepted_is_the_next_models_turn() -> None:
-    first, second = model("a", NO_KEY), model("b", "Hello.")
+@pytest.mark.parametrize("error", [NO_KEY, GONE])
+def test_a_key_that_is_not_accepted_or_a_model_that_is_gone_is_the_next_models_turn(error: ModelError) -> None:
+    first, second = model("a", error), model("b", "Hello.")
 
     async def story() -> None:
         async with Remit(ledger=MemoryLedger(), agents=[support(first, fallback=[second])], deps=Shop()) as remit:

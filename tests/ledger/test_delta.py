@@ -48,8 +48,8 @@ def test_deltas_are_heard_from_where_the_follower_stands(store: Store) -> None:
         ledger = await store.open()
         assert await ledger.deltas(RUN, after=3) == []
         said = [piece(index, f"word {index}") for index in range(5)]
-        ledger.publish(said[:2])
-        ledger.publish(said[2:])
+        ledger.publish_deltas(said[:2])
+        ledger.publish_deltas(said[2:])
         assert await ledger.deltas(RUN, after=3) == said
         assert await ledger.deltas(RUN, after=3, index=3) == said[3:]
         assert await ledger.deltas(RUN, after=3, index=9) == []
@@ -67,7 +67,7 @@ def test_another_owner_hears_every_kind_and_text_as_it_was_published(store: Stor
         said = [piece(index, text) for index, text in enumerate(texts)]
         said.append(Delta(run=RUN, after=3, turn=1, attempt=1, index=len(said), kind="reasoning", text="hm"))
         said.append(Delta(run=RUN, after=3, turn=1, attempt=1, index=len(said), kind="call", text="issue_refund"))
-        ours.publish(said)
+        ours.publish_deltas(said)
         assert await other.deltas(RUN, after=3) == said
         assert await other.deltas(RUN, after=3, index=4) == said[4:]
 
@@ -81,11 +81,11 @@ def test_who_waits_for_a_change_is_woken_by_what_is_published(store: Store) -> N
         for ledger in (ours, other):
             following = asyncio.create_task(heard(ledger, lambda deltas: len(deltas) == 2))
             await asyncio.sleep(0)
-            ours.publish([piece(0)])
+            ours.publish_deltas([piece(0)])
             await asyncio.sleep(0)
-            ours.publish([piece(1)])
+            ours.publish_deltas([piece(1)])
             assert await following == [piece(0), piece(1)]
-            ours.hush(RUN)
+            ours.drop_deltas(RUN)
 
     store.tell(story)
 
@@ -93,10 +93,10 @@ def test_who_waits_for_a_change_is_woken_by_what_is_published(store: Store) -> N
 def test_a_later_attempt_takes_the_place_of_an_earlier_one_which_is_not_heard_again(store: Store) -> None:
     async def story() -> None:
         ours, other = await store.open(), await store.open()
-        ours.publish([piece(0, "cut"), piece(1, "off")])
+        ours.publish_deltas([piece(0, "cut"), piece(1, "off")])
         assert len(await other.deltas(RUN, after=3)) == 2
-        ours.publish([piece(0, "again", after=5, attempt=2)])
-        ours.publish([piece(2, "late")])
+        ours.publish_deltas([piece(0, "again", after=5, attempt=2)])
+        ours.publish_deltas([piece(2, "late")])
         for ledger in (ours, other):
             assert await ledger.deltas(RUN, after=3, index=2) == []
             assert await ledger.deltas(RUN, after=3) == []
@@ -108,10 +108,10 @@ def test_a_later_attempt_takes_the_place_of_an_earlier_one_which_is_not_heard_ag
 def test_a_run_that_is_taken_over_is_heard_from_its_new_owner(store: Store) -> None:
     async def story() -> None:
         dead, heir, follower = await store.open(), await store.open(), await store.open()
-        dead.publish([piece(0, "lost")])
+        dead.publish_deltas([piece(0, "lost")])
         dead.abandon()
-        heir.publish([piece(0, "new", after=6, attempt=2)])
-        dead.hush(RUN)  # a process that went on after it was given up for dead takes nothing away
+        heir.publish_deltas([piece(0, "new", after=6, attempt=2)])
+        dead.drop_deltas(RUN)  # a process that went on after it was given up for dead takes nothing away
         assert await follower.deltas(RUN, after=3) == []
         if isinstance(follower, SqliteLedger):
             assert [one.text for one in await follower.deltas(RUN, after=6)] == ["new"]
@@ -119,13 +119,13 @@ def test_a_run_that_is_taken_over_is_heard_from_its_new_owner(store: Store) -> N
     store.tell(story)
 
 
-def test_hushed_deltas_are_gone_for_everybody(store: Store) -> None:
+def test_dropped_deltas_are_gone_for_everybody(store: Store) -> None:
     async def story() -> None:
         ours, other = await store.open(), await store.open()
-        ours.publish([piece(0), piece(0, run=RunId("run_2"))])
-        ours.hush(RUN)
-        ours.hush(RUN)
-        ours.hush(RunId("never heard of"))
+        ours.publish_deltas([piece(0), piece(0, run=RunId("run_2"))])
+        ours.drop_deltas(RUN)
+        ours.drop_deltas(RUN)
+        ours.drop_deltas(RunId("never heard of"))
         for ledger in (ours, other):
             assert await ledger.deltas(RUN, after=3) == []
             assert len(await ledger.deltas(RunId("run_2"), after=3)) == 1
@@ -136,16 +136,16 @@ def test_hushed_deltas_are_gone_for_everybody(store: Store) -> None:
 def test_a_ledger_that_is_closed_or_not_yet_open_publishes_nothing_and_raises_nothing(store: Store) -> None:
     async def story() -> None:
         ours, other = await store.open(), await store.open()
-        ours.publish([piece(0)])
+        ours.publish_deltas([piece(0)])
         await ours.aclose()
-        ours.publish([piece(1)])
-        ours.hush(RUN)
+        ours.publish_deltas([piece(1)])
+        ours.drop_deltas(RUN)
         if store.kind == "sqlite":
             assert await other.deltas(RUN, after=3) == []
             assert files(store) == []
         unopened = SqliteLedger(store.path) if store.kind == "sqlite" else MemoryLedger()
-        unopened.publish([piece(0)])
-        unopened.hush(RUN)
+        unopened.publish_deltas([piece(0)])
+        unopened.drop_deltas(RUN)
 
     store.tell(story)
 
@@ -155,10 +155,10 @@ def test_an_attempt_that_never_ends_is_silent_after_a_while(store: Store) -> Non
         ours, other = await store.open(), await store.open()
         text = "x" * (MOST_BYTES // 10)
         for index in range(12):
-            ours.publish([piece(index, text)])
+            ours.publish_deltas([piece(index, text)])
         for ledger in (ours, other):
             assert len(await ledger.deltas(RUN, after=3)) == 9
-        ours.publish([piece(0, "fresh", after=4, attempt=2)])
+        ours.publish_deltas([piece(0, "fresh", after=4, attempt=2)])
         assert [one.text for one in await other.deltas(RUN, after=4)] == ["fresh"]
 
     store.tell(story)
@@ -171,7 +171,7 @@ def test_the_folder_and_its_files_are_for_their_owner_only_and_their_names_say_n
     async def story() -> None:
         ours, other = await file.open(), await file.open()
         wild = RunId("../../run/of\x00 alice")
-        ours.publish([piece(0, run=wild)])
+        ours.publish_deltas([piece(0, run=wild)])
         assert await other.deltas(wild, after=3) == [piece(0, run=wild)]
         (one,) = files(file)
         assert (folder(file).stat().st_mode & 0o777, one.stat().st_mode & 0o777) == (0o700, 0o600)
@@ -183,7 +183,7 @@ def test_the_folder_and_its_files_are_for_their_owner_only_and_their_names_say_n
 def test_a_torn_last_line_is_heard_once_it_is_whole(file: Store) -> None:
     async def story() -> None:
         ours, other = await file.open(), await file.open()
-        ours.publish([piece(0), piece(1)])
+        ours.publish_deltas([piece(0), piece(1)])
         (one,) = files(file)
         whole = one.read_bytes()
         with one.open("r+b") as handle:
@@ -201,13 +201,13 @@ def test_a_torn_last_line_is_heard_once_it_is_whole(file: Store) -> None:
 def test_a_file_that_is_no_file_of_ours_is_not_heard_and_swept_away(file: Store, damage: bytes) -> None:
     async def story() -> None:
         ours, other = await file.open(), await file.open()
-        ours.publish([piece(0)])
+        ours.publish_deltas([piece(0)])
         (one,) = files(file)
         one.write_bytes(damage)
         assert await other.deltas(RUN, after=3) == []
         await file.open()
         assert files(file) == []
-        ours.hush(RUN)
+        ours.drop_deltas(RUN)
 
     file.tell(story)
 
@@ -215,11 +215,11 @@ def test_a_file_that_is_no_file_of_ours_is_not_heard_and_swept_away(file: Store,
 def test_lines_that_are_no_deltas_are_passed_over(file: Store) -> None:
     async def story() -> None:
         ours, other = await file.open(), await file.open()
-        ours.publish([piece(0)])
+        ours.publish_deltas([piece(0)])
         (one,) = files(file)
         with one.open("ab") as handle:
             handle.write(b'nonsense\n[1,1,1,"shout","x"]\n[1]\n')
-        ours.publish([piece(1)])
+        ours.publish_deltas([piece(1)])
         assert await other.deltas(RUN, after=3) == [piece(0), piece(1)]
 
     file.tell(story)
@@ -232,11 +232,11 @@ def test_where_the_folder_cannot_be_made_who_follows_here_hears_all_the_same(
         ours, other = await file.open(), await file.open()
         folder(file).write_text("in the way")
         for index in range(3):
-            ours.publish([piece(index)])
+            ours.publish_deltas([piece(index)])
         assert await other.deltas(RUN, after=3) == []
         assert len(await ours.deltas(RUN, after=3)) == 3
-        ours.publish([piece(0, after=5)])
-        ours.hush(RUN)
+        ours.publish_deltas([piece(0, after=5)])
+        ours.drop_deltas(RUN)
 
     with caplog.at_level(logging.WARNING, "remit.ledger"):
         file.tell(story)
@@ -245,15 +245,15 @@ def test_where_the_folder_cannot_be_made_who_follows_here_hears_all_the_same(
     ]
 
 
-def test_what_a_dead_owner_left_is_swept_by_the_next_and_by_whoever_hushes_the_run(file: Store) -> None:
+def test_what_a_dead_owner_left_is_swept_by_the_next_and_by_whoever_drops_the_runs_deltas(file: Store) -> None:
     async def story() -> None:
         dead, heir = await file.open(), await file.open()
-        dead.publish([piece(0), piece(0, run=RunId("run_2"))])
-        heir.publish([piece(0, run=RunId("run_3"))])
-        heir.hush(RUN)
+        dead.publish_deltas([piece(0), piece(0, run=RunId("run_2"))])
+        heir.publish_deltas([piece(0, run=RunId("run_3"))])
+        heir.drop_deltas(RUN)
         assert len(files(file)) == 3  # its owner lives
         dead.abandon()
-        heir.hush(RUN)
+        heir.drop_deltas(RUN)
         assert len(files(file)) == 2
         await file.open()
         assert len(files(file)) == 1
@@ -266,7 +266,7 @@ def test_a_run_without_deltas_makes_no_folder(file: Store) -> None:
     async def story() -> None:
         ours = await file.open()
         await start(ours)
-        ours.hush(RUN)
+        ours.drop_deltas(RUN)
         assert await ours.deltas(RUN, after=1) == []
         assert not folder(file).exists()
 
@@ -289,7 +289,7 @@ def test_another_process_hears_while_it_is_written_and_its_leftovers_are_swept_w
         await asyncio.to_thread(process.communicate)
         assert not await ledger.alive(owner)
         assert len(files(file)) == 1
-        ledger.hush(RunId("run_s"))
+        ledger.drop_deltas(RunId("run_s"))
         assert files(file) == []
 
     file.tell(story)
@@ -298,11 +298,11 @@ def test_another_process_hears_while_it_is_written_and_its_leftovers_are_swept_w
 def test_a_forked_child_neither_writes_nor_takes_away(file: Store) -> None:
     async def story() -> None:
         ours, other = await file.open(), await file.open()
-        ours.publish([piece(0)])
+        ours.publish_deltas([piece(0)])
         child = os.fork()
         if child == 0:
-            ours.publish([piece(1)])
-            ours.hush(RUN)
+            ours.publish_deltas([piece(1)])
+            ours.drop_deltas(RUN)
             os._exit(0)
         await asyncio.to_thread(os.waitpid, child, 0)
         assert await other.deltas(RUN, after=3) == [piece(0)]

@@ -315,8 +315,8 @@ def fill(db: apsw.Connection) -> None:
     )
     db.execute(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)"
-        " INSERT INTO remit_page (run, last, number, kinds, times, commitment, hash)"
-        " SELECT 'old_' || i, 1, i, 'x', '1', x'', x'' FROM n"
+        " INSERT INTO remit_page (run, last, number, kinds, times, opened, commitment, hash)"
+        " SELECT 'old_' || i, 1, i, 'x', '1', '', x'', x'' FROM n"
     )
 
 

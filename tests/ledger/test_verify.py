@@ -96,8 +96,8 @@ def test_a_person_is_no_part_of_the_machine_whatever_the_name(store: Store) -> N
     async def story() -> None:
         pen = Pen(await store.open())
         lost = operation()
-        await pen.start(started(), moved(lost, "allowed"))
-        await pen.write(changes=(OpenOperation(lost),))
+        await pen.start(started())
+        await pen.write(moved(lost, "allowed"), changes=(OpenOperation(lost),))
         doubt = MoveOperation(operation=lost.id, on="in_doubt", state="dispatched", attempt=1)
         await pen.write(moved(lost, "in_doubt", state="unknown"), changes=(doubt,))
         by = settler("settled_no", "handler")
@@ -261,8 +261,49 @@ TAMPERED: dict[str, tuple[str, str]] = {
     ),
     "an approval's edit": (
         "UPDATE remit_approval SET edited = '{}' WHERE id = 'apr_1'",
-        "approval apr_1: the row and the decision differ",
+        "approval apr_1: the row has other edited arguments than the decision",
     ),
+    "an approval used up": (
+        "UPDATE remit_approval SET state = 'approved' WHERE id = 'apr_1'",
+        "approval apr_1: the row says approved, and something was dispatched with it already",
+    ),
+    **{
+        f"an approval's {column}": (
+            f"UPDATE remit_approval SET {column} = {value} WHERE id = 'apr_1'",
+            "approval apr_1: the row says other things than were declared when it was made",
+        )
+        for column, value in {"requester": "'m'", "scope": "'m'", "two_person": "1 - two_person", "tool": "'t'"}.items()
+    },
+    **{
+        f"an operation's {column}": (
+            f"UPDATE remit_operation SET {column} = {value} WHERE id = 'op_1'",
+            "operation op_1: the row says other things than were declared when it was made",
+        )
+        for column, value in {
+            "recovery": "'idempotent'",
+            "attempts": "99",
+            "window_s": "1e9",
+            "settle_s": "0.5",
+            "timeout_s": "0.5",
+            "tool": "'t'",
+            "contract": "'c'",
+            "call": "'9.9'",
+            "subject": "'m'",
+        }.items()
+    },
+    **{
+        f"an operation's {column}": (
+            f"UPDATE remit_operation SET {column} = {value} WHERE id = 'op_1'",
+            f"operation op_1: the row has another {column} than its events",
+        )
+        for column, value in {"owner": "'o'", "not_after_ms": "7"}.items()
+    },
+    "the order of two pages among all": (
+        "UPDATE remit_page SET number = number + 1000 WHERE last = (SELECT min(last) FROM remit_page)",
+        "does not follow from the event before it",
+    ),
+    "whose run it is": ("UPDATE remit_run SET host = 1 - host", "its row names another host"),
+    "what was asked": ("UPDATE remit_run SET request_digest = 'd'", "its row names another request_digest"),
     "an operation's evidence": (
         "UPDATE remit_operation SET evidence = '[' WHERE id = 'op_1'",
         "operation op_1: the row cannot be read",

@@ -66,7 +66,7 @@ async def say(ledger: SqliteLedger, name: str, count: int) -> None:
     print(ledger.owner, flush=True)
     for index in range(count):
         await asyncio.to_thread(sys.stdin.readline)
-        ledger.publish([Delta(run=run, after=1, turn=1, attempt=1, index=index, kind="text", text=f"word {index}")])
+        ledger.publish_deltas([Delta(run=run, after=1, turn=1, attempt=1, index=index, kind="text", text=f"word {index}")])
         print("said", flush=True)
     await asyncio.to_thread(sys.stdin.read)
 

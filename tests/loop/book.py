@@ -31,7 +31,14 @@ from remit.types.outcome import Failed, NotRun, Outcome, Refused, Succeeded, Unk
 
 ATTEMPTS = 4
 CORRECTIONS = 1
-DECLINED = ("model.rate_limited", "model.overloaded", "model.refused_request", "model.unauthorized", "model.context_full")
+DECLINED = (
+    "model.rate_limited",
+    "model.overloaded",
+    "model.refused_request",
+    "model.unauthorized",
+    "model.context_full",
+    "model.not_found",
+)
 """The provider's word that it did not take a request up: what was reserved for it is given back."""
 
 

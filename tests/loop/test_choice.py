@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loop.world import RUN, replied, said, started
-from remit.loop.command import Ask, Backoff, Command, End
+from remit.loop.command import Ask, Command, End
 from remit.loop.state import MAX_ATTEMPTS, RunState
 from remit.loop.transition import transition
-from remit.types.event import Event, ModelRequested, Recorded, RequestFailed
+from remit.types.event import Event, ModelRequested, Recorded, RequestFailed, Resumed
+from remit.types.ident import OwnerId
 from remit.types.label import TRUSTED
 from remit.types.model import Call
 
@@ -23,21 +24,21 @@ CAP_S = 300
 class Run:
     """A run of three models that only asks."""
 
-    def __init__(self, models: tuple[str, ...] = (), names: tuple[str, ...] = NAMES) -> None:
-        self.state = RunState(run=RUN, models=models)
+    def __init__(self) -> None:
+        self.state = RunState(run=RUN)
         self.now_ms = 0
         self.number = 0
         self.commands: tuple[Command, ...] = ()
-        self.record(replace(started(), model=names[0], fallbacks=names[1:]), said())
+        self.record(replace(started(), model=NAMES[0], fallbacks=NAMES[1:]), said())
 
     def record(self, *events: Event) -> None:
         for event in events:
             self.number += 1
             self.state, self.commands = transition(self.state, Recorded(RUN, self.number, self.now_ms, event))
 
-    def asked(self) -> Ask | Backoff | End:
+    def asked(self) -> Ask | End:
         (command,) = self.commands
-        assert isinstance(command, Ask | Backoff | End)
+        assert isinstance(command, Ask | End)
         return command
 
     def request(self) -> str:
@@ -63,13 +64,17 @@ class Run:
             )
         )
 
+    def is_taken_up(self, *models: str) -> None:
+        """By somebody who has these models."""
+        self.record(Resumed(owner=OwnerId("o"), scopes=(), scopes_from="recorded", models=models))
+
     def reply(self) -> None:
         """A reply that the provider paused: the model goes on at once."""
         self.record(replied(self.state.turn, stop="pause", attempt=self.state.attempt))
 
 
 FAILURES = st.tuples(
-    st.sampled_from(["model.unavailable", "model.unauthorized", "model.refused_request"]),
+    st.sampled_from(["model.unavailable", "model.unauthorized", "model.not_found", "model.refused_request"]),
     st.sampled_from([None, 0.0, 5.0, 299.0, 301.0]),
     st.integers(0, 400_000),
 )
@@ -98,9 +103,11 @@ def test_whatever_fails_in_whatever_order_the_choice_is_the_same_as_by_hand(
             elif fresh and code != "model.refused_request":
                 expected = fresh[0]
                 assert isinstance(command, Ask)
+                assert (command.wait_s, command.least_s) == (0, 0)
             elif retryable and wait_ms <= CAP_S * 1000:
                 expected = min(free, key=lambda name: free[name])
-                assert isinstance(command, Backoff)
+                assert isinstance(command, Ask)
+                assert command.wait_s > 0
                 assert command.least_s == pytest.approx(max(0, wait_ms) / 1000)
             else:
                 expected = None
@@ -114,14 +121,16 @@ def test_whatever_fails_in_whatever_order_the_choice_is_the_same_as_by_hand(
 
 
 def test_one_that_the_agent_does_not_have_any_more_is_passed_over() -> None:
-    run = Run(models=(NAMES[0], NAMES[2]))
+    run = Run()
+    run.is_taken_up(NAMES[0], NAMES[2])
     assert run.request() == NAMES[0]
     run.fail()
     assert run.request() == NAMES[2]
     run.fail()
     command = run.asked()
-    assert isinstance(command, Backoff)
+    assert isinstance(command, Ask)
     assert command.model == NAMES[0]
+    assert command.wait_s > 0
 
 
 def test_one_that_replied_and_is_gone_gives_way_to_the_first() -> None:
@@ -130,8 +139,7 @@ def test_one_that_replied_and_is_gone_gives_way_to_the_first() -> None:
     run.fail()
     assert run.request() == NAMES[1]
     run.reply()
-    run.state = replace(run.state, models=(NAMES[0], NAMES[2]), commanded=False)
-    run.record(said())
+    run.is_taken_up(NAMES[0], NAMES[2])
     assert run.request() == NAMES[0]
 
 

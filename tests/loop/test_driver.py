@@ -19,6 +19,7 @@ from remit.types.budget import Budget
 from remit.types.event import ModelRequested, RequestFailed, RunEnded
 from remit.types.ident import Json, RunId
 from remit.types.ledger import Append, Committed
+from remit.types.model import Reading, Reply, Wire
 from remit.types.outcome import Failed, NotRun, Refused, Succeeded, Unknown
 from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused, Stopped
 
@@ -259,6 +260,31 @@ def test_a_reply_that_cannot_be_read_is_a_failed_attempt() -> None:
         standing = await bench.run([b"not json", "Hello."])
         assert isinstance(standing, Finished)
         assert "model.failed" in await bench.kinds()
+
+    go(story())
+
+
+class Misread(ScriptedModel):
+    """A model whose reader has a fault of its own."""
+
+    @property
+    def wire(self) -> Wire:
+        wire = super().wire
+
+        class Faulty(type(wire)):  # type: ignore[misc]
+            def read(self, body: bytes, reading: Reading) -> Reply:
+                raise KeyError("a fault of ours")
+
+        return Faulty()
+
+
+def test_a_fault_of_our_own_reader_is_no_failure_of_the_model() -> None:
+    async def story() -> None:
+        bench = await opened()
+        driver = await bench.begin(replace(bench.spec([]), model=Misread(["Hello."])))
+        with pytest.raises(KeyError):
+            await driver.drive()
+        assert await bench.kinds() == ["run.started", "message.appended", "model.requested"]
 
     go(story())
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from loop.world import MOODS, World, proposal, replied, run_to_end, take_up
+from loop.world import MOODS, RUN, World, proposal, replied, run_to_end, take_up
 from remit.loop.command import Reconsider, Start
-from remit.loop.transition import fold
+from remit.loop.state import RunState
+from remit.loop.transition import fold, stop, transition
 from remit.types.budget import Budget
 from remit.types.outcome import Succeeded
 
@@ -172,6 +173,19 @@ def test_a_fold_of_any_prefix_is_the_state_that_was_there(seed: int) -> None:
             world.work(world.choose(*world.jobs))
         folded = fold(world.journal)
         assert world.limited or folded == world.state
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32), mood=st.sampled_from(MOODS))
+def test_a_state_stays_as_it_was_whatever_comes_after_it(seed: int, mood: str) -> None:
+    world = seeded(seed, mood)
+    live(world, random.Random(seed), steps=200)
+    state = RunState(run=RUN)
+    for recorded in world.journal:
+        before, kept = state, asdict(state)
+        stop(before, "budget.turns")
+        state, _ = transition(before, recorded)
+        assert asdict(before) == kept
 
 
 def test_writes_that_the_model_knows_as_submitted_keep_the_order_in_which_it_made_them() -> None:

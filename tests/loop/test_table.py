@@ -9,9 +9,9 @@ from remit.loop import TABLE, diagram
 from remit.loop.facts import add
 from remit.loop.guard import always
 from remit.loop.phase import Phase
-from remit.loop.state import RunState
+from remit.loop.state import MAX_ATTEMPTS, RunState
 from remit.loop.table import BUDGET_REFUSED, Edge
-from remit.loop.transition import follow
+from remit.loop.transition import take_edges
 from remit.types.budget import Budget
 from remit.types.event import CancelRequested, Event, ModelRequested, Recorded, RequestFailed, Resumed, RunEnded
 from remit.types.ident import OwnerId
@@ -21,17 +21,22 @@ RESUMED = Resumed(owner=OwnerId("o"), scopes=(), scopes_from="recorded")
 CANCELLED = CancelRequested(by="bob")
 
 
-def edges_of(events: list[Event], *, max_attempts: int = 4) -> set[Edge]:
+def edges_of(events: list[Event]) -> set[Edge]:
     """The edges that a fold of these events takes."""
-    state, taken = RunState(run=RUN, max_attempts=max_attempts), set[Edge]()
+    draft, taken = RunState(run=RUN).draft(), set[Edge]()
     for number, event in enumerate(events, start=1):
-        add(state, Recorded(RUN, number, number, event))
-        taken |= set(follow(state, event.kind))
+        add(draft, Recorded(RUN, number, number, event))
+        taken |= set(take_edges(draft, event.kind))
     return taken
 
 
 def asked(turn: int = 1, attempt: int = 1) -> ModelRequested:
     return ModelRequested(turn=turn, attempt=attempt, model="m", reserved_tokens=1, reserved_usd_micros=0, label=TRUSTED)
+
+
+def in_vain(attempt: int) -> tuple[Event, Event]:
+    failed = RequestFailed(turn=1, attempt=attempt, code="x", message="", retryable=True)
+    return asked(1, attempt), failed
 
 
 def random_journal(seed: int) -> list[Event]:
@@ -61,12 +66,13 @@ def test_every_edge_is_taken_by_some_run() -> None:
     for seed in range(1_000):
         taken |= edges_of(random_journal(seed))
     start: list[Event] = [started(), said()]
-    failed = RequestFailed(turn=1, attempt=1, code="x", message="", retryable=True)
     end = RunEnded(how="closed", reason="")
     taken |= edges_of([started(), RESUMED])
     taken |= edges_of([started(), CANCELLED])
     taken |= edges_of([*start, asked(), CANCELLED, replied(1, [proposal(0, "read")])])
-    taken |= edges_of([*start, asked(), failed, asked(1, 2)], max_attempts=1)
+    taken |= edges_of(
+        [*start, *(one for number in range(MAX_ATTEMPTS) for one in in_vain(number + 1)), asked(1, MAX_ATTEMPTS + 1)]
+    )
     world = World(lambda options: "ready" if "ready" in options else options[0])
     world.record(*start, asked(), replied(1, [proposal(0, "write")]))
     world.work(world.jobs[-1])

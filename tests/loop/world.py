@@ -17,7 +17,6 @@ from remit.budget import budget_to_json
 from remit.loop.command import (
     AppendResults,
     Ask,
-    Backoff,
     Cancel,
     CheckAnswer,
     Command,
@@ -35,7 +34,7 @@ from remit.loop.command import (
 from remit.loop.limits import Limits
 from remit.loop.phase import Phase
 from remit.loop.state import CallState, RunState
-from remit.loop.transition import limit, transition
+from remit.loop.transition import stop, transition
 from remit.types.budget import Budget, Spent, Usage
 from remit.types.event import (
     AnswerChecked,
@@ -75,6 +74,8 @@ TOUCHES = {"write_a": ("a",), "write_b": ("b",)}
 MOODS = ("plain", "flaky", "eager", "careful", "doubtful")
 """What a world is inclined to: requests that fail, models that stop too soon, people who are asked, ends in doubt."""
 RESERVED = 100
+OWNERS = (("scripted:m", "scripted:n"), ("scripted:n",), ("scripted:o", "scripted:n"))
+"""The models that those have who take the run up."""
 
 
 def started(*, budget: Budget | None = None, on_wait: str = "hold") -> RunStarted:
@@ -239,7 +240,8 @@ class World:
     def crash(self) -> None:
         """The process dies and another takes the run up."""
         self.jobs.clear()
-        self.record(Resumed(owner=OwnerId("o2"), scopes=(), scopes_from="recorded"))
+        models = OWNERS[len(self.journal) % len(OWNERS)]
+        self.record(Resumed(owner=OwnerId("o2"), scopes=(), scopes_from="recorded", models=models))
 
     def decide(self, call: CallState) -> None:
         """A person, or time, decides about a call that waits."""
@@ -259,9 +261,9 @@ class World:
         if self.state.paused:
             self.crash()
         self.unsettled_cancel = self.state.ending is None
-        asking = [job for job in self.jobs if isinstance(job.command, Ask | Backoff)]
+        asking = [job for job in self.jobs if isinstance(job.command, Ask)]
         self.record(CancelRequested(by="bob"))
-        self.jobs = [job for job in self.jobs if not isinstance(job.command, Ask | Backoff)]
+        self.jobs = [job for job in self.jobs if not isinstance(job.command, Ask)]
         for job in asking:
             if job.step and self.state.requested and self.choose(False, True):
                 self._reply(job.command)  # type: ignore[arg-type]
@@ -271,7 +273,7 @@ class World:
         job.step += 1
         done = True
         match job.command:
-            case Ask() | Backoff():
+            case Ask():
                 done = self._ask(job.command, job.step)
             case Consider(call=name):
                 self._consider(name)
@@ -318,7 +320,7 @@ class World:
 
     # the model
 
-    def _ask(self, command: Ask | Backoff, step: int) -> bool:
+    def _ask(self, command: Ask, step: int) -> bool:
         if step == 1:
             if self.state.phase is not Phase.CHECK_BUDGETS:
                 return True
@@ -326,7 +328,7 @@ class World:
             assert reason == self.book.may_request(self.now_ms, RESERVED, attempt=command.attempt)
             if reason is not None:
                 self.limited = True
-                self.state, commands = limit(self.state, reason)
+                self.state, commands = stop(self.state, reason)
                 self.take(commands)
                 return True
             self.record(
@@ -351,7 +353,7 @@ class World:
             self.record(RequestFailed(turn=command.turn, attempt=command.attempt, code=code, message="", retryable=retryable))
         return True
 
-    def _reply(self, command: Ask | Backoff) -> None:
+    def _reply(self, command: Ask) -> None:
         stops: list[Stop] = ["end"] * 6 if self.mood == "eager" else ["calls"] * 9 + ["end"] * 3
         stop = self.choose(*stops, *STOPS)
         count = (

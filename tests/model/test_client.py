@@ -19,8 +19,9 @@ import pytest
 from remit.budget import price
 from remit.errors import InputError, ModelError
 from remit.model import Anthropic, OpenAIChat, OpenAIResponses, Timeouts
+from remit.model.client import ClientSender
 from remit.types.budget import Usage
-from remit.types.model import HeadSpec, Piece, Reading, Reply
+from remit.types.model import HeadSpec, Piece, Reading, Reply, Streaming
 from remit.types.part import Text
 from remit.wire import render
 
@@ -158,7 +159,7 @@ def ask(
             try:
                 if not stream:
                     return await model.ask(body)
-                return await model.ask(body, model.wire.gather({}), ([] if heard is None else heard).append)
+                return await model.ask(body, Streaming(model.wire.gather({}), ([] if heard is None else heard).append))
             except ModelError as error:
                 return error
             finally:
@@ -240,6 +241,26 @@ def test_a_stream_that_is_cut_is_told_as_one(kind: Any, make: Make, name: str, p
     assert (idle.code, idle.details["phase"]) == ("model.timeout", "idle")
 
 
+@every
+def test_a_stream_through_a_client_is_left_when_it_is_too_large(
+    kind: Any, make: Make, name: str, prefix: str, url: str, stream_url: str
+) -> None:
+    events = render(kind("m").wire.protocol, reply_of(kind))
+    is_aws = prefix == "anthropic-bedrock"
+    framed = "application/vnd.amazon.eventstream" if is_aws else "text/event-stream"
+    path = {Anthropic: "/v1/messages", OpenAIChat: "/chat/completions", OpenAIResponses: "/responses"}[kind]
+    cloud = Cloud(answering(frames(events) if is_aws else b"".join(events), kind=framed))
+
+    async def story() -> None:
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(cloud)) as http:
+            sender = ClientSender(make(http), path, most_bytes=100)
+            with pytest.raises(ModelError, match="too large") as caught:
+                await sender.post(b'{"model":"m","stream":true}', Streaming(kind("m").wire.gather({}), lambda _: None))
+            assert (caught.value.code, caught.value.retryable) == ("model.unusable", False)
+
+    asyncio.run(story())
+
+
 REFUSALS: list[tuple[int, bytes, str, bool]] = [
     (429, b'{"error":{"type":"rate_limit_error"}}', "model.rate_limited", True),
     (401, b"{}", "model.unauthorized", False),
@@ -270,10 +291,10 @@ def test_a_clouds_refusal_is_named_once_and_never_tried_again_below(
 LOST: list[tuple[Exception, str, dict[str, Any]]] = [
     (httpx2.ConnectError("secret host"), "model.unavailable", {"sent": False}),
     (httpx2.ProxyError("secret host"), "model.unavailable", {"sent": False}),
-    (httpx2.ConnectTimeout("x"), "model.timeout", {"phase": "connect"}),
-    (httpx2.PoolTimeout("x"), "model.timeout", {"phase": "connect"}),
-    (httpx2.WriteTimeout("x"), "model.timeout", {"phase": "send"}),
-    (httpx2.ReadTimeout("x"), "model.timeout", {"phase": "first_byte"}),
+    (httpx2.ConnectTimeout("x"), "model.timeout", {"phase": "connect", "sent": False}),
+    (httpx2.PoolTimeout("x"), "model.timeout", {"phase": "connect", "sent": False}),
+    (httpx2.WriteTimeout("x"), "model.timeout", {"phase": "send", "sent": True}),
+    (httpx2.ReadTimeout("x"), "model.timeout", {"phase": "first_byte", "sent": True}),
     (httpx2.ReadError("secret host"), "model.unavailable", {"sent": True}),
     (httpx2.RemoteProtocolError("secret host"), "model.unavailable", {"sent": True}),
 ]

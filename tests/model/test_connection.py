@@ -337,7 +337,7 @@ def test_a_server_that_never_shakes_hands_is_waited_for_as_long_as_was_said() ->
         async with listening(talk) as (host, port):
             model = OpenAIChat("m", base_url=f"https://{host}:{port}", timeouts=Timeouts(connect=0.05))
             error = await failure(model)
-            assert (error.code, error.details["phase"]) == ("model.timeout", "connect")
+            assert (error.code, error.details["phase"], error.details["sent"]) == ("model.timeout", "connect", False)
             await model.aclose()
 
     asyncio.run(story())

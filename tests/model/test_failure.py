@@ -15,7 +15,15 @@ def test_an_address_where_nothing_answers_is_hinted_at(status: int) -> None:
     assert "/v1" in error.message
 
 
-def test_a_model_that_the_provider_does_not_know_is_no_wrong_address() -> None:
-    error = refused(404, {}, b'{"error": {"type": "not_found_error", "message": "model: x"}}')
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        (b'{"error": {"type": "not_found_error", "message": "model: x"}}', "not_found_error"),
+        (b'{"error": {"type": "invalid_request_error", "code": "model_not_found", "message": "x"}}', "model_not_found"),
+    ],
+)
+def test_a_model_that_the_provider_does_not_know_is_no_wrong_address(body: bytes, word: str) -> None:
+    error = refused(404, {}, body)
+    assert (error.code, error.retryable) == ("model.not_found", False)
     assert "base URL" not in error.message
-    assert error.details["reason"] == "not_found_error"
+    assert error.details["reason"] == word

@@ -24,7 +24,7 @@ from remit import (
 )
 from remit.model import ReplayModel
 from remit.types.event import Recorded, Replied
-from remit.types.model import Model, Piece, ProtocolName, Reading
+from remit.types.model import Model, Piece, ProtocolName, Reading, Streaming
 from remit.types.run import Escalated, Standing
 from remit.wire import wire_for
 
@@ -101,7 +101,7 @@ def test_a_stream_brings_the_same_reply_in_pieces(protocol: ProtocolName) -> Non
         asked = scripted.requests[0]
         streamed = asked.replace(b'"messages":', b'"stream":true,"messages":').replace(b'"input":', b'"stream":true,"input":')
         pieces: list[Piece] = []
-        whole = await ReplayModel(events).ask(streamed, wire.gather({"look": "look"}), pieces.append)
+        whole = await ReplayModel(events).ask(streamed, Streaming(wire.gather({"look": "look"}), pieces.append))
         return whole, await ReplayModel(events).ask(asked), pieces
 
     whole, plain, pieces = asyncio.run(story())
@@ -178,11 +178,11 @@ def test_an_attempt_that_failed_is_left_out_and_a_request_that_was_never_answere
     assert len(replies(now)) == 1
 
 
-def test_a_record_that_ends_before_a_reply_is_a_miss() -> None:
+def test_a_record_that_ends_before_a_reply_says_so_by_its_code() -> None:
     was = recorded()
     until = max(at for at, one in enumerate(was) if isinstance(one.event, Replied))
     standing, _ = asyncio.run(run(agent_of(ReplayModel(was[:until]))))
-    assert standing.reason == "replay.miss"
+    assert standing.reason == "replay.end"
 
 
 def test_events_that_are_no_run_are_refused() -> None:

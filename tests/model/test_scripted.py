@@ -12,7 +12,7 @@ from remit.errors import InputError, ModelError
 from remit.model import ScriptedModel, call
 from remit.types.budget import Usage
 from remit.types.ident import Wording
-from remit.types.model import HeadSpec, Piece, ProtocolName, Reading, Reply
+from remit.types.model import HeadSpec, Piece, ProtocolName, Reading, Reply, Streaming
 from remit.types.part import Text
 
 PROTOCOLS: list[ProtocolName] = ["anthropic", "openai-chat", "openai-responses"]
@@ -112,7 +112,7 @@ def test_what_is_no_turn_is_refused() -> None:
 def hear(model: ScriptedModel, body: bytes = b"{}") -> tuple[bytes | ModelError, list[Piece]]:
     pieces: list[Piece] = []
     try:
-        return asyncio.run(model.ask(body, model.wire.gather({}), pieces.append)), pieces
+        return asyncio.run(model.ask(body, Streaming(model.wire.gather({}), pieces.append))), pieces
     except ModelError as error:
         return error, pieces
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
-from model.server import Answer, Server, answer, raw, serving, streamed
+from model.server import Answer, Server, Writer, answer, raw, serving, streamed
 from remit.errors import ModelError, ProtocolError
 from remit.model import Anthropic, OpenAIChat, OpenAIResponses, Timeouts
-from remit.types.model import Piece, ProtocolName, Reading, Reply
+from remit.model.response import MOST_BYTES, reader_for
+from remit.model.sender import Sender
+from remit.types.model import Piece, ProtocolName, Reading, Reply, Streaming
 from remit.wire import render, wire_for
 
 PROTOCOLS: list[ProtocolName] = ["anthropic", "openai-chat", "openai-responses"]
@@ -41,7 +44,9 @@ def ask(
         async with serving(*answers) as server:
             model = KINDS[protocol]("m", base_url=server.url, api_key="k", timeouts=timeouts)
             try:
-                got: bytes | Exception = await model.ask(b'{"stream":true}', model.wire.gather({}), heard or pieces.append)
+                got: bytes | Exception = await model.ask(
+                    b'{"stream":true}', Streaming(model.wire.gather({}), heard or pieces.append)
+                )
             except (ModelError, ProtocolError) as error:
                 got = error
             for _ in answers[1:]:
@@ -187,7 +192,7 @@ def test_who_stops_waiting_for_a_stream_closes_its_connection() -> None:
         async with serving(stall) as server:
             model = Anthropic("m", base_url=server.url)
             begun = asyncio.Event()
-            asking = asyncio.ensure_future(model.ask(b"{}", model.wire.gather({}), lambda _: begun.set()))
+            asking = asyncio.ensure_future(model.ask(b"{}", Streaming(model.wire.gather({}), lambda _: begun.set())))
             await begun.wait()
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -196,3 +201,33 @@ def test_who_stops_waiting_for_a_stream_closes_its_connection() -> None:
             await model.aclose()
 
     asyncio.run(story())
+
+
+@every
+def test_a_stream_without_end_is_left_when_it_is_too_large(protocol: ProtocolName) -> None:
+    async def without_end(writer: Writer) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+        with suppress(OSError):
+            while True:
+                writer.write(b": nothing yet\n\n" * 100)
+                await writer.drain()
+
+    async def story() -> None:
+        async with serving(without_end) as server:
+            sender = Sender(server.url, dict, Timeouts(), most_bytes=1 << 16)
+            with pytest.raises(ModelError, match="too large") as caught:
+                await sender.post(b"{}", Streaming(wire_for(protocol).gather({}), lambda _: None))
+            assert (caught.value.code, caught.value.retryable) == ("model.unusable", False)
+            await server.until(ended=1)
+            await sender.aclose()
+
+    asyncio.run(story())
+
+
+def test_no_more_than_64_megabytes_of_a_stream_are_taken_in() -> None:
+    reader = reader_for(Streaming(wire_for("anthropic").gather({}), lambda _: None), "text/event-stream", MOST_BYTES)
+    comment = b":" + b"x" * ((1 << 20) - 2) + b"\n"
+    for _ in range(64):
+        assert not reader.take(comment)
+    with pytest.raises(ModelError, match="too large"):
+        reader.take(b":")

@@ -110,7 +110,7 @@ def test_a_reconciler_that_raises_a_cancellation_cannot_tell() -> None:
 
 def test_a_model_that_raises_a_cancellation_escalates() -> None:
     class Model(ScriptedModel):
-        async def ask(self, body: bytes) -> bytes:
+        async def ask(self, body: bytes, stream: object = None) -> bytes:
             await dropped()
             return b""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from remit import (
 from remit.errors import ModelError
 from remit.types.event import ModelRequested, Recorded, Replied, RequestFailed, Resumed, RunEnded, Waiting
 from remit.types.ident import RunId
+from remit.types.model import Streaming
 
 REFUND = call("issue_refund", charge_id="ch_1", amount_cents=4_900)
 BIG = call("issue_refund", charge_id="ch_1", amount_cents=9_900)
@@ -144,19 +146,19 @@ def test_a_follower_in_another_process_hears_and_one_that_comes_late_hears_from_
     class Pausing(ScriptedModel):
         """Stops in the middle of its first stream until it is let go."""
 
-        async def ask(self, body: bytes, gather: object = None, heard: object = None) -> bytes:
+        async def ask(self, body: bytes, stream: Streaming | None = None) -> bytes:
             pieces = 0
 
             def hear(piece: object) -> None:
                 nonlocal pieces
                 pieces += 1
-                heard(piece)  # type: ignore[operator]
+                stream.on_piece(piece)
                 if pieces == 3:
                     raise StopIteration
 
-            if heard is None or go.is_set():
-                return await super().ask(body, gather, heard)  # type: ignore[arg-type]
-            whole = await super().ask(body, gather, hear)  # type: ignore[arg-type]
+            if stream is None or go.is_set():
+                return await super().ask(body, stream)
+            whole = await super().ask(body, replace(stream, on_piece=hear))
             await go.wait()
             return whole
 
@@ -213,8 +215,8 @@ def test_what_a_dead_process_wrote_is_retracted_for_those_who_heard_it_and_for_n
     stuck = asyncio.Event()
 
     class Dying(ScriptedModel):
-        async def ask(self, body: bytes, gather: object = None, heard: object = None) -> bytes:
-            whole = await super().ask(body, gather, heard)  # type: ignore[arg-type]
+        async def ask(self, body: bytes, stream: Streaming | None = None) -> bytes:
+            whole = await super().ask(body, stream)
             if not stuck.is_set():
                 stuck.set()
                 await asyncio.Event().wait()

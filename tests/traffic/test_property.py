@@ -51,6 +51,8 @@ ARGUMENTS = st.sampled_from(
 TEXTS = st.sampled_from(["", " ", "\n", "Well.", "Ends in a space ", "“é😀” \\ud83d", "x" * 2_000])
 
 
+SEARCHES, SEARCHES_ON = "(searches at the provider, and calls)", "(searches at the provider, which pauses)"
+SEARCH = ({"type": "web_search_20250305", "name": "web_search"},)
 THINKS, THINKS_ONLY = "(thinks, and calls)", "(thinks until its tokens are spent)"
 
 
@@ -124,7 +126,27 @@ def turns(protocol: ProtocolName) -> st.SearchStrategy[Any]:
     )
     thought = st.sampled_from([THINKS, THINKS, THINKS_ONLY])
     broken = st.sampled_from([fault.fail(), fault.rate_limit(), fault.cut("never heard", 30), fault.hang_up()])
-    return st.one_of(said, said, stopped, thought, broken)
+    searches = [st.sampled_from([SEARCHES, SEARCHES_ON])] if protocol == "anthropic" else []
+    return st.one_of(said, said, stopped, thought, broken, *searches)
+
+
+def search(number: int, said: str) -> bytes:
+    """A search that the provider has not ended; beside a call it waits for the answers alone."""
+    asked = {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": "web_search", "input": {"query": "x"}}
+    tool, given = [("look", {"order": "A"}), ("hang", {}), ("pay", {})][number % 3]
+    beside = [{"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": given}]
+    return hosted(number, "tool_use" if said is SEARCHES else "pause_turn", asked, *(beside if said is SEARCHES else []))
+
+
+def found(number: int) -> bytes:
+    """What it found, which is the first thing that the provider says next."""
+    done = {"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{number}", "content": []}
+    return hosted(number, "end_turn", done, {"type": "text", "text": "Found."})
+
+
+def hosted(number: int, stop: str, *content: Any) -> bytes:
+    reply = {"id": f"msg_{number}", "type": "message", "role": "assistant", "content": content, "stop_reason": stop}
+    return json.dumps({**reply, "usage": {"input_tokens": 1, "output_tokens": 1}}).encode()
 
 
 def thinking(protocol: ProtocolName, number: int, *, calls: bool) -> Any:
@@ -170,10 +192,16 @@ def messages(protocol: ProtocolName) -> st.SearchStrategy[list[Message]]:
 
 async def converse(protocol: ProtocolName, told: Sequence[Message], *, stream: bool) -> None:
     left: list[Any] = []
+    searching: list[int] = []
     hanging = asyncio.Event()
 
     def speak(asked: dict[str, Any]) -> Any:
+        if searching:
+            return found(searching.pop())
         said = left.pop(0) if left else "Fine."
+        if said is SEARCHES or said is SEARCHES_ON:
+            searching.append(len(provider.requests))
+            return search(searching[0], said)
         if said is THINKS or said is THINKS_ONLY:
             return thinking(protocol, len(provider.requests), calls=said is THINKS)
         return said
@@ -184,6 +212,7 @@ async def converse(protocol: ProtocolName, told: Sequence[Message], *, stream: b
             model=provider.model(protocol, "claude-opus-5-5"),
             instructions="Help.",
             tools=[look, fail, long, save, hang, pay],
+            server_tools=SEARCH if protocol == "anthropic" else (),
             on_wait="answer",
             stream=stream,
         )

@@ -1,7 +1,7 @@
 """Tools that the provider runs itself: outside the gate, and so allowed only by name.
 
-Knows the providers' types, as their documentation of late 2026 has them; no wire. Invariant: what may change something is
-accepted only where the definition says so.
+Knows which types only read, as the providers' documentation of late 2026 has them; no wire. Invariant: what may change
+something is accepted only where the definition says so.
 """
 
 from __future__ import annotations
@@ -15,25 +15,12 @@ from remit.errors import DefinitionError
 from remit.tool import CALL, Effect, manual, write
 from remit.types.given import is_count
 from remit.types.ident import Json
+from remit.types.server_tool import runs_here, waits_for_approval
 
 __all__ = ["ServerTool", "fault_of", "server_tool"]
 
 _READING = ("web_search", "web_fetch", "tool_search", "file_search", "advisor")
 """They change nothing, as their types begin."""
-
-_OURS = (
-    "function",
-    "custom",
-    "namespace",
-    "bash",
-    "text_editor",
-    "memory",
-    "computer",
-    "browser",
-    "local_shell",
-    "apply_patch",
-)
-"""They only look like it: the provider declares them, and the application runs them."""
 
 _MANUAL = write(once_per=CALL, recovery=manual)
 
@@ -81,7 +68,7 @@ def fault_of(declaration: object, effect: Effect | None = None, max_uses: int | 
     if not is_json_object(declaration) or not isinstance(declaration.get("type"), str):
         return "give the provider's declaration, a dict of JSON values with a type"
     kind = cast("str", declaration["type"])
-    if kind.startswith(_OURS) or (kind.startswith("shell") and _is_local(declaration)):
+    if runs_here(declaration):
         return f"{kind!r} is not run by the provider but by the application: write it as a tool of the agent"
     reads = kind.startswith(_READING)
     if effect is None and not reads:
@@ -89,14 +76,9 @@ def fault_of(declaration: object, effect: Effect | None = None, max_uses: int | 
         return f"{kind!r} may change something, and no gate is before it: name it as {mend}"
     if effect is not None and (reads or effect != _MANUAL):
         return f"{kind!r} only reads: leave effect= out" if reads else "effect= is write(once_per=CALL, recovery=manual)"
-    if kind == "mcp" and declaration.get("require_approval") != "never":
+    if waits_for_approval(declaration):
         return '"mcp" would wait for approvals that nobody is asked for here: add "require_approval": "never", and know why'
     if max_uses is not None and not is_count(max_uses, 1):
         return "max_uses= is a whole number of at least 1"
     own = declaration.get("max_uses")
     return None if None in (own, max_uses) or own == max_uses else "max_uses= and the declaration's own differ: give one"
-
-
-def _is_local(declaration: Mapping[str, Json]) -> bool:
-    place = declaration.get("environment")
-    return not isinstance(place, dict) or place.get("type") in (None, "local")

@@ -34,7 +34,14 @@ from remit.types.outcome import Failed, Refused, Succeeded
 __all__ = ["Repeat", "Tally"]
 
 _NOT_STARTED = frozenset(
-    {"model.rate_limited", "model.overloaded", "model.refused_request", "model.unauthorized", "model.context_full"}
+    {
+        "model.rate_limited",
+        "model.overloaded",
+        "model.refused_request",
+        "model.unauthorized",
+        "model.not_found",
+        "model.context_full",
+    }
 )
 """The provider's own word that it did not take the request up: what was reserved for it is given back."""
 

@@ -38,7 +38,7 @@ class Progress:
 
     def __init__(self, screen: Screen, run: RunId | None = None, *, after: int = 0, quiet: bool = False) -> None:
         self.run = run
-        self.words = not quiet and screen.is_live
+        self.shows_words = not quiet and screen.is_live
         """Whether words are shown as they come."""
         self._screen = screen
         self._after = after
@@ -82,14 +82,14 @@ class Progress:
             case Recorded():
                 self._tell(step)
             case Delta():
-                if self.words:
+                if self.shows_words:
                     self._words.hear(step)
             case Retracted():
-                if self.words:
+                if self.shows_words:
                     self._words.retract()
 
     async def _follow(self, remit: Remit, run: RunId) -> None:
-        if self.words:
+        if self.shows_words:
             async for step in remit.follow(run, after=self._after, deltas=True):
                 self.take(step)
         else:
@@ -105,8 +105,6 @@ class Progress:
         event = recorded.event
         shown = isinstance(event, Replied) and self._words.told == (event.turn, event.attempt)
         self._words.close()
-        for line in tell(describe(recorded, content=True)):
-            if shown and line.startswith("  model: "):
-                continue
+        for line in tell(describe(recorded, content=True), text=not shown):
             indent = line[: len(line) - len(line.lstrip())]
             self._screen.note(f"{indent}{short(line)}")

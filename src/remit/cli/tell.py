@@ -16,15 +16,16 @@ __all__ = ["tell"]
 Shown = Mapping[str, Json]
 
 
-def tell(shown: Shown, *, host: bool = False) -> list[str]:
+def tell(shown: Shown, *, host: bool = False, text: bool = True) -> list[str]:
     """The lines for one described event; none where it says nothing that another event does not.
 
     Args:
+        text: with what a reply says; not where its words were shown as they came.
         host: the run is another loop's, so that no reply of a model has said what is called.
     """
     proposed = host and shown["kind"] == "call.considered" and shown.get("arguments") is not None
     lines = [f"  call {shown['call']}: {shown['tool'] or ''} {_value(shown['arguments'])}"] if proposed else []
-    return [*lines, *_TELL[str(shown["kind"])](shown)]
+    return [*lines, *_TELL[str(shown["kind"])](shown if text else {**shown, "text": None})]
 
 
 def _started(shown: Shown) -> list[str]:

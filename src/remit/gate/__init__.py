@@ -8,7 +8,21 @@ from __future__ import annotations
 
 from remit.gate.code import CODES, VERDICTS, Code
 from remit.gate.gate import Gate
+from remit.gate.recall import Recalled
 from remit.gate.render import Rendered, receipt, render
 from remit.gate.scene import Bell, Plan, Proposal, Scene
 
-__all__ = ["CODES", "VERDICTS", "Bell", "Code", "Gate", "Plan", "Proposal", "Rendered", "Scene", "receipt", "render"]
+__all__ = [
+    "CODES",
+    "VERDICTS",
+    "Bell",
+    "Code",
+    "Gate",
+    "Plan",
+    "Proposal",
+    "Recalled",
+    "Rendered",
+    "Scene",
+    "receipt",
+    "render",
+]

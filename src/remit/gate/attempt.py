@@ -1,4 +1,4 @@
-"""One attempt of an operation: the handler runs, and how that ended moves the operation.
+"""The tools' handlers as what runs a call: an attempt, and what follows from how it ended.
 
 Knows the table of endings; not what recovery may do. Invariant: an attempt that was dispatched ends
 in `succeeded`, `failed` or `unknown`, and only what is known makes it one of the first two.
@@ -6,7 +6,7 @@ in `succeeded`, `failed` or `unknown`, and only what is known makes it one of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from remit import ambient
@@ -15,7 +15,9 @@ from remit.gate.desk import Desk
 from remit.gate.handler import Ending, attempt
 from remit.gate.note import Moved, moved
 from remit.gate.result import describe, shape, whole
-from remit.gate.scene import Scene
+from remit.gate.runner import Ran, Tried
+from remit.gate.scene import Plan, Scene
+from remit.gate.tell import told
 from remit.tool import Arguments, Context, NoEffect, Tool
 from remit.trace import log_traceback
 from remit.types.change import Change
@@ -25,16 +27,7 @@ from remit.types.operation import Operation
 from remit.types.outcome import Failed, Outcome, Succeeded
 from remit.types.principal import Principal
 
-__all__ = ["Tried", "context_for", "no_effect", "note", "try_once"]
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What one attempt came to: a known outcome, or None (in doubt); where the operation stands now."""
-
-    operation: Operation
-    outcome: Outcome | None
-    detail: str | None = None
+__all__ = ["Handlers", "after", "context_for", "note", "requester"]
 
 
 def context_for(
@@ -68,24 +61,48 @@ def requester(scene: Scene, operation: Operation) -> Principal:
     return Principal(operation.subject, operation.tenant)
 
 
-async def try_once(desk: Desk, scene: Scene, operation: Operation, tool: Tool, *, clean: bool) -> Tried:
-    """Run the handler of a dispatched operation with its stored arguments, and note how it moved.
+class Handlers:
+    """Runs a tool's handler; a write's with its stored arguments."""
 
-    Args:
-        clean: no earlier attempt can have had an effect, so that what this one did not do did not happen.
-    """
-    here = (operation.id, operation.attempt)
-    desk.running.add(here)
-    context = context_for(desk, scene, operation.call, tool, operation=operation, principal=requester(scene, operation))
-    ending = await attempt(
-        tool,
-        Arguments(operation.arguments),
-        context,
-        late=lambda late: _report_late(desk, tool, operation, late),
-        gone=lambda: desk.running.discard(here),
-    )
-    ambient.reach("effect.after")
-    return _settle(desk, scene, operation, tool, ending, clean=clean)
+    async def read(self, desk: Desk, plan: Plan, scene: Scene) -> Ran:
+        """Run the handler once; leaving early interrupts it."""
+        tool = plan.tool
+        ending = await attempt(tool, plan.arguments, context_for(desk, scene, plan.call, tool))
+        if ending.error is not None:
+            log_traceback(ending.error, mask=desk.redaction.text, run=scene.run, call=plan.call, tool=tool.name)
+        return _read(desk, tool, ending)
+
+    async def write(self, desk: Desk, scene: Scene, operation: Operation, tool: Tool, *, clean: bool) -> Tried:
+        """Run the handler once; what it does after it was given up goes to the inbox."""
+        here = (operation.id, operation.attempt)
+        desk.running.add(here)
+        context = context_for(desk, scene, operation.call, tool, operation=operation, principal=requester(scene, operation))
+        ending = await attempt(
+            tool,
+            Arguments(operation.arguments),
+            context,
+            late=lambda late: _report_late(desk, tool, operation, late),
+            gone=lambda: desk.running.discard(here),
+        )
+        ambient.reach("effect.after")
+        return _settle(desk, scene, operation, tool, ending, clean=clean)
+
+    def told(self, plan: Plan, outcome: Outcome) -> Outcome:
+        """With what an approver changed."""
+        return told(plan, outcome)
+
+
+def _read(desk: Desk, tool: Tool, ending: Ending) -> Ran:
+    detail = None if ending.error is None else describe(desk.redaction, ending.error)
+    if ending.how == "returned":
+        shaped = shape(desk.redaction, tool, ending.value, operation=None)
+        return Ran(shaped.outcome, shaped.changes, shaped.detail)
+    if isinstance(ending.error, NoEffect):
+        return Ran(_no_effect(desk, ending.error, None), detail=detail)
+    if ending.how == "timeout":
+        return Ran(fail("tool.timeout"), detail=detail)
+    code = "tool.failed" if ending.how == "raised" else "tool.not_started"
+    return Ran(fail(code, f"({type(ending.error).__name__})"), detail=detail)
 
 
 def _settle(desk: Desk, scene: Scene, operation: Operation, tool: Tool, ending: Ending, *, clean: bool) -> Tried:
@@ -109,7 +126,7 @@ def _nothing_happened(desk: Desk, operation: Operation, ending: Ending, *, clean
     name = type(ending.error).__name__
     match ending.how:
         case "no_effect" if clean and isinstance(ending.error, NoEffect):
-            return no_effect(desk, ending.error, operation)
+            return _no_effect(desk, ending.error, operation)
         case "not_started" if clean:
             return fail("tool.not_started", f"({name})", operation=operation.id)
         case "raised" if clean and operation.atomic:
@@ -118,7 +135,7 @@ def _nothing_happened(desk: Desk, operation: Operation, ending: Ending, *, clean
             return None
 
 
-def no_effect(desk: Desk, error: NoEffect, operation: Operation | None) -> Failed:
+def _no_effect(desk: Desk, error: NoEffect, operation: Operation | None) -> Failed:
     """What a handler says itself when nothing changed; its words are for the model, without secrets."""
     failed = fail("no_effect", retry=error.retry, operation=None if operation is None else operation.id)
     clean = desk.redaction.text(str(error).encode("utf-8", "backslashreplace").decode())
@@ -156,7 +173,7 @@ def _report_late(desk: Desk, tool: Tool, operation: Operation, ending: Ending) -
         outcome = whole(desk.redaction, ending.value, operation=operation.id).outcome
         outcome = replace(outcome, attachments=())
     elif isinstance(ending.error, NoEffect):
-        outcome = no_effect(desk, ending.error, operation)
+        outcome = _no_effect(desk, ending.error, operation)
     elif operation.atomic and ending.how == "raised":
         outcome = fail("tool.failed", f"({type(ending.error).__name__})", operation=operation.id)
     if outcome is not None:

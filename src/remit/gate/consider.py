@@ -13,9 +13,8 @@ from remit.gate.code import not_run, refuse
 from remit.gate.desk import Desk
 from remit.gate.draft import Draft, Stop, Wanted
 from remit.gate.note import end
-from remit.gate.rehearse import rehearse, rehearse_question
 from remit.gate.scene import Plan, Proposal, Scene
-from remit.gate.step.approve import approve, question
+from remit.gate.step.approve import approve, needs_person, question
 from remit.gate.step.authorize import authorize_draft, default_wanted
 from remit.gate.step.bind import bind
 from remit.gate.step.lookup import Follow, Join, doubts, lookup
@@ -32,8 +31,6 @@ async def consider(desk: Desk, proposal: Proposal, scene: Scene) -> Plan | None:
     """A plan if the call may start now; else its events tell the rest."""
     draft = Draft(desk, scene, proposal)
     stop = await _may_be_asked_for(draft)
-    if stop is None and draft.resolved.effect.kind == "ask":
-        return await _built_in(draft)
     found = stop or await _in_the_way(draft)
     match found:
         case Stop():
@@ -93,14 +90,21 @@ async def _in_the_way(draft: Draft) -> Stop | Join | Follow | None:
 async def _ask_or_go(draft: Draft) -> Plan | None:
     """Step 6, or straight on."""
     await add_doubts(draft)
-    instead = rehearse(draft) if draft.desk.dry_run else None
-    if instead is not None:
-        return settle(draft, instead)
-    if draft.wanted is not None:
-        stop = await approve(draft, replace(draft.wanted, reasons=(*draft.wanted.reasons, *draft.beside)))
+    stop = draft.desk.before_asking(draft)
+    if stop is not None:
+        return settle(draft, stop)
+    if needs_person(draft):
+        stop = await _ask(draft)
         return None if stop is None else settle(draft, stop)
-    limited = take_rate(draft)
-    return ready(draft, "authorize", "allowed") if limited is None else settle(draft, limited)
+    stop = take_rate(draft)
+    return ready(draft, "authorize", "allowed") if stop is None else settle(draft, stop)
+
+
+async def _ask(draft: Draft) -> Stop | None:
+    wanted = draft.wanted
+    if wanted is None:
+        return await question(draft)
+    return await approve(draft, replace(wanted, reasons=(*wanted.reasons, *draft.beside)))
 
 
 async def add_doubts(draft: Draft) -> None:
@@ -122,13 +126,6 @@ def take_rate(draft: Draft) -> Stop | None:
     return None if wait_s is None else Stop("authorize", refuse("rate.limited", retry_after_s=wait_s))
 
 
-async def _built_in(draft: Draft) -> Plan | None:
-    if draft.resolved.name == "withdraw":
-        return ready(draft, "authorize", "allowed")
-    stop = rehearse_question(draft) if draft.desk.dry_run else await question(draft)
-    return None if stop is None else settle(draft, stop)
-
-
 def ready(draft: Draft, step: str, code: str, *, follow: OperationId | None = None) -> Plan:
     """Note that the call may start, and give its plan."""
     draft.scene.journal.note(draft.considered("ready", step, code))
@@ -144,7 +141,7 @@ def plan_of(draft: Draft, *, follow: OperationId | None = None) -> Plan:
         key=draft.key,
         once_per=draft.once_per,
         author=draft.author,
-        shown=None if draft.desk.outcomes is not None else draft.shown,
+        shown=draft.shown,
         follow=follow,
     )
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from remit.gate.runner import Runner
 from remit.gate.slot import Rates, Slots
 from remit.gate.step.redact import Redaction
 from remit.policy import Policy
 from remit.tool import Catalogue
 from remit.types.ident import CallId, OperationId, RunId
 from remit.types.ledger import Ledger
-from remit.types.outcome import Outcome
+
+if TYPE_CHECKING:
+    from remit.gate.draft import Draft, Stop
 
 __all__ = ["Desk", "Progress"]
 
@@ -32,8 +35,8 @@ class Desk:
 
     Args:
         policy_version: digest of the policies, shown on approvals.
-        outcomes: what calls came to when they were recorded: it stands in the place of every handler.
-        dry_run: nothing that changes anything is done, and nobody is asked.
+        runner: does what calls ask for.
+        before_asking: what to answer instead of asking a person or dispatching; None lets the call go on.
         progress: told how far a handler says that it is.
         running: (operation, attempt) of handlers that run here now, those included that nobody waits for.
         recovering: operations that a task of this process is recovering now.
@@ -47,8 +50,8 @@ class Desk:
     redaction: Redaction
     slots: Slots
     rates: Rates
-    dry_run: bool = False
-    outcomes: Callable[[CallId], Outcome | None] | None = None
+    runner: Runner
+    before_asking: Callable[[Draft], Stop | None]
     progress: Progress | None = None
     running: set[tuple[OperationId, int]] = field(default_factory=set[tuple[OperationId, int]])
     recovering: set[OperationId] = field(default_factory=set[OperationId])

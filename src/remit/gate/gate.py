@@ -7,17 +7,21 @@ no proposal gets two answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from remit.errors import InputError
+from remit.gate.attempt import Handlers
 from remit.gate.consider import consider
 from remit.gate.desk import Desk, Progress
 from remit.gate.doubt.deliver import deliver
 from remit.gate.doubt.elsewhere import recover_elsewhere
 from remit.gate.doubt.resume import consider_again, recover_call
+from remit.gate.draft import Draft, Stop
 from remit.gate.host.call import Sessions
 from remit.gate.reconsider import reconsider, void_changed
+from remit.gate.rehearse import rehearse
 from remit.gate.result import describe
+from remit.gate.runner import Runner
 from remit.gate.scene import Plan, Proposal, Scene
 from remit.gate.slot import Rates, Slots
 from remit.gate.step.execute import execute
@@ -52,7 +56,7 @@ class Gate:
         read_limit: how many reads may run at once.
         agent, agent_digest, budget: of the runs that `call` makes.
         progress: told what handlers say of how far they are.
-        outcomes: what calls came to when they were recorded: it stands in the place of every handler.
+        runner: does what calls ask for; None: the tools' handlers.
         dry_run: nothing that changes anything is done, and nobody is asked: such calls are answered with what
             would have happened.
     """
@@ -71,7 +75,7 @@ class Gate:
         budget: Budget | None = None,
         progress: Progress | None = None,
         dry_run: bool = False,
-        outcomes: Callable[[CallId], Outcome | None] | None = None,
+        runner: Runner | None = None,
     ) -> None:
         self._desk = Desk(
             tools=tools,
@@ -83,8 +87,8 @@ class Gate:
             slots=Slots(read_limit),
             rates=Rates(),
             progress=progress,
-            dry_run=dry_run,
-            outcomes=outcomes,
+            runner=runner or Handlers(),
+            before_asking=rehearse if dry_run else _go_on,
         )
         self._sessions = Sessions(self._desk, agent=agent, agent_digest=agent_digest, budget=budget or Budget())
 
@@ -213,6 +217,11 @@ class Gate:
             NotFound: there is no such run.
         """
         await self._sessions.close(RunId(run))
+
+
+def _go_on(draft: Draft) -> Stop | None:
+    """Nothing stands in the place of what comes next."""
+    del draft
 
 
 def _text(arguments: Mapping[str, Json] | str) -> str:

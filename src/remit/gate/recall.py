@@ -1,6 +1,6 @@
-"""A replay, in the place of a handler: the outcome that was recorded for the call is how it ends now.
+"""A replay, in the place of the handlers: the outcome that was recorded for a call is how it ends now.
 
-Knows outcomes; runs nothing. Invariant: where a gate recalls, no handler and no recovery of it ever starts.
+Knows outcomes; runs nothing. Invariant: where a gate has it, no handler and no recovery of it ever starts.
 """
 
 from __future__ import annotations
@@ -8,27 +8,49 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from remit.gate.attempt import Tried, note
+from remit.gate.attempt import note
 from remit.gate.code import fail
+from remit.gate.desk import Desk
 from remit.gate.note import Moved, moved
-from remit.gate.scene import Scene
+from remit.gate.runner import Ran, Tried
+from remit.gate.scene import Plan, Scene
+from remit.tool import Tool
 from remit.types.ident import CallId
 from remit.types.operation import Operation
 from remit.types.outcome import Failed, Outcome, Succeeded, Unknown
 
-__all__ = ["recall", "recalled"]
+__all__ = ["Recalled"]
 
 
-def recalled(outcomes: Callable[[CallId], Outcome | None], call: CallId) -> Succeeded | Failed | Unknown:
-    """What a handler came to then; `Failed(not_recorded)` where none had run."""
-    outcome = outcomes(call)
-    return outcome if isinstance(outcome, Succeeded | Failed | Unknown) else fail("not_recorded")
+class Recalled:
+    """What handlers came to then; `Failed(not_recorded)` where none had run.
 
+    Args:
+        outcomes: what a call came to when it was recorded; None if nothing ran for it.
+    """
 
-def recall(outcomes: Callable[[CallId], Outcome | None], scene: Scene, operation: Operation) -> Tried:
-    """End the attempt of a dispatched operation as it ended then."""
-    outcome = replace(recalled(outcomes, operation.call), operation=operation.id)
-    return Tried(note(scene, operation, _moved(operation, outcome)), outcome)
+    def __init__(self, outcomes: Callable[[CallId], Outcome | None]) -> None:
+        self._outcomes = outcomes
+
+    async def read(self, desk: Desk, plan: Plan, scene: Scene) -> Ran:
+        """End the read as it ended then."""
+        del desk, scene
+        return Ran(self._outcome(plan.call))
+
+    async def write(self, desk: Desk, scene: Scene, operation: Operation, tool: Tool, *, clean: bool) -> Tried:
+        """End the attempt as the call ended then; what was unknown then is not asked after."""
+        del desk, tool, clean
+        outcome = replace(self._outcome(operation.call), operation=operation.id)
+        return Tried(note(scene, operation, _moved(operation, outcome)), outcome)
+
+    def told(self, plan: Plan, outcome: Outcome) -> Outcome:
+        """It was recorded as it was told."""
+        del plan
+        return outcome
+
+    def _outcome(self, call: CallId) -> Succeeded | Failed | Unknown:
+        outcome = self._outcomes(call)
+        return outcome if isinstance(outcome, Succeeded | Failed | Unknown) else fail("not_recorded")
 
 
 def _moved(operation: Operation, outcome: Succeeded | Failed | Unknown) -> Moved:

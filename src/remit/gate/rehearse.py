@@ -8,32 +8,26 @@ from __future__ import annotations
 
 from remit.gate.code import not_run, refuse
 from remit.gate.draft import Draft, Stop
-from remit.gate.step.approve import row_for
+from remit.gate.step.approve import needs_person, row_for
 from remit.gate.step.authorize import default_wanted
 
-__all__ = ["rehearse", "rehearse_question"]
+__all__ = ["rehearse"]
 
 
 def rehearse(draft: Draft) -> Stop | None:
-    """What to answer instead of asking a person or dispatching; None lets a read run that needs nobody."""
-    tool, wanted = draft.resolved, draft.wanted
-    if tool.effect.kind == "read" and wanted is None:
+    """What to answer instead of asking a person or dispatching; None lets run what does neither."""
+    asks, tool = needs_person(draft), draft.resolved
+    if not asks and tool.effect.kind != "write":
         return None
-    over = None if wanted is None else draft.scene.may_ask()
+    over = draft.scene.may_ask() if asks else None
     if over is not None:
         return Stop("budget", refuse(over))
-    step = "authorize" if wanted is None else "approve"
+    if tool.effect.kind == "ask":
+        text = draft.desk.redaction.text(str(draft.valid.get("question", "")))
+        return Stop("approve", not_run("dry_run", f"A person would have been asked: {text}"))
+    step = "approve" if asks else "authorize"
     if tool.effect.kind == "write" and tool.preview is None:
         return Stop(step, refuse("dry_run.no_preview"), detail=draft.detail)
-    preview = row_for(draft, wanted or default_wanted(tool, ()), None).preview
-    asked = "Nobody would have been asked." if wanted is None else "A person would have been asked first."
+    preview = row_for(draft, draft.wanted or default_wanted(tool, ()), None).preview
+    asked = "A person would have been asked first." if asks else "Nobody would have been asked."
     return Stop(step, not_run("dry_run", f"{asked} What it would do: {preview}"), detail=draft.detail)
-
-
-def rehearse_question(draft: Draft) -> Stop:
-    """`ask_user` in a dry run: nobody is there to answer."""
-    over = draft.scene.may_ask()
-    if over is not None:
-        return Stop("budget", refuse(over))
-    text = draft.desk.redaction.text(str(draft.valid.get("question", "")))
-    return Stop("approve", not_run("dry_run", f"A person would have been asked: {text}"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from remit.canonical import digest
 from remit.errors import LedgerError
+from remit.ledger.chain import declared_of
 from remit.types.approval import Approval
 from remit.types.codec import decode_outcome
 from remit.types.delivery import Decision
@@ -28,19 +29,33 @@ Place = tuple[int, int]
 @dataclass(slots=True)
 class Account:
     """Per operation its moves, in the order they were committed, whichever run made them; per approval, what was
-    asked and decided."""
+    asked and decided, and whether something was dispatched with it; of both, what was declared when they were made."""
 
     moves: dict[OperationId, dict[Place, OperationMoved]] = field(
         default_factory=dict[OperationId, dict["Place", OperationMoved]]
     )
+    declared: dict[str, str] = field(default_factory=dict[str, str])
+    used: set[ApprovalId] = field(default_factory=set[ApprovalId])
     asked: dict[ApprovalId, ApprovalRequested] = field(default_factory=dict[ApprovalId, ApprovalRequested])
     decided: dict[ApprovalId, ApprovalDecided] = field(default_factory=dict[ApprovalId, ApprovalDecided])
+
+    def declare(self, opened: str) -> None:
+        """Count what a page says of new rows."""
+        for one in opened.split():
+            name, _, said = one.partition("=")
+            self.declared[name] = said
+
+    def what(self, name: str) -> str:
+        """Whether something declared is an operation or an approval."""
+        return "approval" if name in self.asked else "operation"
 
     def add(self, place: Place, event: Event) -> None:
         """Count an event; `place` is where it is among all of the ledger."""
         match event:
             case OperationMoved(operation=operation):
                 self.moves.setdefault(operation, {})[place] = event
+                if event.state == "dispatched" and event.approval is not None:
+                    self.used.add(event.approval)
             case ApprovalRequested(approval=approval):
                 self.asked[approval] = event
             case ApprovalDecided(approval=approval, verdict=verdict):
@@ -56,7 +71,8 @@ def faults_of_operation(row: Operation, account: Account) -> list[str]:
     if not moves:
         return [f"operation {row.id}: has a row and no event"]
     last = moves[-1]
-    return [f"operation {row.id}: {fault}" for fault in _operation(row, moves, last)]
+    faults = [*_declared(row, account), *_operation(row, moves, last)]
+    return [f"operation {row.id}: {fault}" for fault in faults]
 
 
 def faults_of_approval(row: Approval, account: Account, waiting: Decision | None) -> list[str]:
@@ -64,7 +80,15 @@ def faults_of_approval(row: Approval, account: Account, waiting: Decision | None
     asked = account.asked.get(row.id)
     if asked is None:
         return [f"approval {row.id}: has a row and no event"]
-    return [f"approval {row.id}: {fault}" for fault in _approval(row, asked, account.decided.get(row.id), waiting)]
+    faults = [*_declared(row, account), *_approval(row, asked, account.decided.get(row.id), waiting)]
+    if row.state == "approved" and row.id in account.used:
+        faults.append("the row says approved, and something was dispatched with it already")
+    return [f"approval {row.id}: {fault}" for fault in faults]
+
+
+def _declared(row: Operation | Approval, account: Account) -> Iterator[str]:
+    if account.declared.get(row.id) != declared_of(row):
+        yield "the row says other things than were declared when it was made"
 
 
 def _operation(row: Operation, moves: list[OperationMoved], last: OperationMoved) -> Iterator[str]:
@@ -72,6 +96,10 @@ def _operation(row: Operation, moves: list[OperationMoved], last: OperationMoved
         yield f"the row says {row.state}, attempt {row.attempt}; its last event says {last.state}, attempt {last.attempt}"
     if any(move.key not in (None, row.key) for move in moves):
         yield "the row has another key than its events"
+    for name in ("owner", "not_after_ms", "approval"):
+        said = [value for move in moves if (value := getattr(move, name)) is not None]
+        if getattr(row, name) != (said[-1] if said else None):
+            yield f"the row has another {name} than its events"
     if any(move.arguments_digest not in (None, row.arguments_digest) for move in moves):
         yield "the row has another arguments digest than its events"
     if digest("remit.arguments", row.arguments) != row.arguments_digest:
@@ -115,5 +143,10 @@ def _approval(
         yield f"the row says {row.state}, the decision was {verdict.verdict}"
     if (verdict.by, verdict.answer) != (row.decided_by, row.answer):
         yield "the row names another person or answer than the decision"
-    if (verdict.edited is None) != (row.edited is None):
-        yield "the row and the decision differ about edited arguments"
+    edited = None if row.edited is None else digest("remit.arguments", row.edited)
+    if isinstance(verdict, Decision):
+        said = None if verdict.edited is None else digest("remit.arguments", verdict.edited)
+    else:
+        said = verdict.edited
+    if edited != said:
+        yield "the row has other edited arguments than the decision"

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 from remit import ambient
 from remit.errors import Conflict, NotFound, RunOwned
-from remit.ledger.chain import SALT_BYTES, commitment_of, first_link, link
+from remit.ledger.chain import SALT_BYTES, Header, commitment_of, declared_of, first_link, link
 from remit.ledger.change import Place, make_all
 from remit.ledger.row import insert
 from remit.ledger.sql import execute, one
 from remit.ledger.transaction import Transaction
-from remit.types.change import Create
+from remit.types.change import AskPerson, Change, Create, OpenOperation
 from remit.types.codec import encode_event
 from remit.types.event import Recorded
 from remit.types.ident import OwnerId
@@ -32,6 +32,7 @@ class Prepared:
     append: Append
     now_ms: int
     kinds: str
+    opened: str
     payload: str
     salt: bytes
     commitment: bytes
@@ -54,11 +55,18 @@ def prepare(append: Append) -> Prepared:
     """Encode the events and draw their salt, in the caller's thread and by its clock."""
     now_ms = ambient.now_ms()
     if not append.events:
-        return Prepared(append, now_ms, "", "", b"", b"")
+        return Prepared(append, now_ms, "", "", "", b"", b"")
     salt = ambient.random_bytes(SALT_BYTES)
     kinds = " ".join([stamped.event.kind for stamped in append.events])
     payload = "\n".join([encode_event(stamped.event) for stamped in append.events])
-    return Prepared(append, now_ms, kinds, payload, salt, commitment_of(salt, payload))
+    return Prepared(append, now_ms, kinds, _opened(append.changes), payload, salt, commitment_of(salt, payload))
+
+
+def _opened(changes: Sequence[Change]) -> str:
+    """What the commit declares of the operations and approvals that it makes."""
+    made = [change.operation for change in changes if isinstance(change, OpenOperation)]
+    asked = [change.approval for change in changes if isinstance(change, AskPerson)]
+    return " ".join([f"{noun.id}={declared_of(noun)}" for noun in (*made, *asked)])
 
 
 def apply(tx: Transaction, prepared: Prepared) -> Committed:
@@ -153,11 +161,11 @@ def _chain(tx: Transaction, run: _Run, recorded: Sequence[Recorded], prepared: P
     name, last = recorded[-1].run, recorded[-1].sequence
     times = " ".join([str(one_event.at_ms) for one_event in recorded])
     before = bytes.fromhex(run.head) if run.head else first_link(name)
-    kinds, commitment = prepared.kinds, prepared.commitment
-    head = link(before, run=name, last=last, kinds=kinds, times=times, commitment=commitment)
     execute(tx.db, "INSERT INTO remit_payload VALUES (NULL, ?, ?)", (prepared.salt, prepared.payload))
-    number = tx.db.last_insert_rowid()
-    execute(tx.db, "INSERT INTO remit_page VALUES (?, ?, ?, ?, ?, ?, ?)", (name, last, number, kinds, times, commitment, head))
+    header = Header(tx.db.last_insert_rowid(), name, last, prepared.kinds, times, prepared.opened)
+    head = link(before, header, prepared.commitment)
+    page = (name, last, header.number, header.kinds, times, header.opened, prepared.commitment, head)
+    execute(tx.db, "INSERT INTO remit_page VALUES (?, ?, ?, ?, ?, ?, ?, ?)", page)
     run.sequence, run.head = last, head.hex()
     tx.mark = (name, last, head)
 

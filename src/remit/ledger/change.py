@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 import apsw
 
@@ -29,6 +29,7 @@ from remit.types.change import (
     Notify,
     OpenOperation,
     PassEvidence,
+    RowChange,
     Spend,
     TakeNotice,
     VoidApproval,
@@ -41,22 +42,6 @@ from remit.types.operation import HOLDING, Operation, OperationState, move
 __all__ = ["Place", "make_all"]
 
 
-_Other: TypeAlias = (
-    HoldConversation
-    | FreeConversation
-    | OpenOperation
-    | MoveOperation
-    | PassEvidence
-    | AskPerson
-    | ConsumeApproval
-    | VoidApproval
-    | KeepBlob
-    | Notify
-    | TakeNotice
-)
-"""Every change but `Spend`."""
-
-
 @dataclass(slots=True)
 class Place:
     """Where a change is made: the database, the run whose commit it is, and the commit's moment."""
@@ -67,7 +52,7 @@ class Place:
 
 
 def make_all(changes: Sequence[Change], at: Place) -> None:
-    """Make the changes, in their order; all that is spent of one scope at once, where the last of it stands.
+    """Make the changes, in their order, and then all that is spent, of each scope at once.
 
     Raises:
         Conflict, KeyTaken, BudgetExceeded, NotFound, InputError: one cannot be made; what was written must be undone.
@@ -76,17 +61,13 @@ def make_all(changes: Sequence[Change], at: Place) -> None:
     for change in changes:
         if isinstance(change, Spend):
             bills.setdefault(change.scope, []).append(change)
-    left = {scope: len(bill) for scope, bill in bills.items()}
-    for change in changes:
-        if not isinstance(change, Spend):
+        else:
             _make(change, at)
-            continue
-        left[change.scope] -= 1
-        if left[change.scope] == 0:
-            pay(at.db, change.scope, bills[change.scope])
+    for scope, bill in bills.items():
+        pay(at.db, scope, bill)
 
 
-def _make(change: _Other, at: Place) -> None:  # the closed list, one line each
+def _make(change: RowChange, at: Place) -> None:  # the closed list, one line each
     match change:
         case HoldConversation():
             _hold(change, at)

@@ -66,7 +66,7 @@ class StoreLedger(ABC):
         """`post`, from any thread and without waiting; never raises."""
 
     @abstractmethod
-    def publish(self, deltas: Sequence[Delta]) -> None:
+    def publish_deltas(self, deltas: Sequence[Delta]) -> None:
         """Let followers in any process hear these deltas of one run: at once, not durably; never raises."""
 
     @abstractmethod
@@ -74,7 +74,7 @@ class StoreLedger(ABC):
         """The published deltas that answer the `ModelRequested` with sequence number `after`, from `index` on."""
 
     @abstractmethod
-    def hush(self, run: RunId) -> None:
+    def drop_deltas(self, run: RunId) -> None:
         """Forget the run's deltas: its reply is committed, or nothing more comes. Never raises."""
 
     @abstractmethod

@@ -98,7 +98,7 @@ class MemoryLedger(StoreLedger):
         except (RemitError, apsw.Error, ValueError, TypeError) as error:
             _log.error("a late report of operation %s could not be written: %s", report.operation, error)
 
-    def publish(self, deltas: Sequence[Delta]) -> None:
+    def publish_deltas(self, deltas: Sequence[Delta]) -> None:
         """Let followers hear these deltas; never raises."""
         if self._owner is not None and self._store.deltas.add(deltas, self._owner):
             self._store.watch.tell(())
@@ -108,7 +108,7 @@ class MemoryLedger(StoreLedger):
         self._now()
         return self._store.deltas.of(run, after, index) or []
 
-    def hush(self, run: RunId) -> None:
+    def drop_deltas(self, run: RunId) -> None:
         """Forget the run's deltas. Never raises."""
         if self._owner is not None:
             self._store.deltas.drop(run, self._owner, self._alive)

@@ -4,7 +4,8 @@
 rows that the events account for. What a commit touches is laid out so that it is little: pages lie in the order of
 their runs, payloads in the order of the commits of all (`number`), and no index names what every commit changes in a
 run's row. `last` is the sequence number of a page's last event; `kinds` and `times` are those of its events, with
-spaces between; a payload is the events' JSON texts, one a line.
+spaces between; `opened` is what its commit declared of new operations and approvals; a payload is the events' JSON
+texts, one a line.
 `remit_run.checkpoint` and `remit_checkpoint` are kept free for signed heads.
 """
 
@@ -53,6 +54,7 @@ CREATE TABLE remit_page (
     number INTEGER NOT NULL,
     kinds TEXT NOT NULL,
     times TEXT NOT NULL,
+    opened TEXT NOT NULL,
     commitment BLOB NOT NULL,
     hash BLOB NOT NULL,
     PRIMARY KEY (run, last)

@@ -6,7 +6,6 @@ Knows the tables and the order that each question promises; writes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 import apsw
 
@@ -32,7 +31,7 @@ from remit.types.budget import Spent
 from remit.types.change import Notice
 from remit.types.codec import decode_event
 from remit.types.delivery import Delivered
-from remit.types.event import Event, Recorded
+from remit.types.event import Recorded
 from remit.types.ident import ApprovalId, ConversationId, Digest, OperationId, OwnerId, RunId
 from remit.types.ledger import Conversation, Noun
 from remit.types.operation import Operation
@@ -107,7 +106,7 @@ def read(db: apsw.Connection, run: RunId, after: int, limit: int | None) -> list
     """A run's events, in order."""
     found: list[Recorded] = []
     for page in rows(db, f"{_PAGES} WHERE e.run = ? AND e.last > ? ORDER BY e.last LIMIT ?", (run, after, _most(limit))):
-        found += _recorded(page, after)
+        found += [_recorded(page, line) for line in _lines(page) if line[0] > after]
         if limit is not None and len(found) >= limit:
             return found[:limit]
     return found
@@ -117,7 +116,7 @@ def transcript(db: apsw.Connection, tenant: str, conversation: ConversationId) -
     """What was said in a conversation, over all its runs."""
     found: list[Recorded] = []
     for page in rows(db, _TRANSCRIPT, (tenant, conversation)):
-        found += _recorded(page, 0, only=_SAID)
+        found += [_recorded(page, line) for line in _lines(page) if line[2] in _SAID]
     return found
 
 
@@ -216,8 +215,12 @@ def _most(limit: int | None) -> int:
     return -1 if limit is None else limit
 
 
-def _recorded(page: Row, after: int, *, only: frozenset[str] | None = None) -> Iterator[Recorded]:
-    """The events of a row of `_PAGES` that come after that one, of these kinds or of all."""
+_Line = tuple[int, int, str, str]
+"""An event as a page holds it: its sequence number, its moment, its kind, its text."""
+
+
+def _lines(page: Row) -> Iterator[_Line]:
+    """The events of a row of `_PAGES`."""
     run, last, kinds, times, text = page
     named: list[str] = kinds.split(" ")
     lines: list[str] = [] if text is None else text.split("\n")
@@ -225,25 +228,15 @@ def _recorded(page: Row, after: int, *, only: frozenset[str] | None = None) -> I
     first = last - len(named) + 1
     if not len(lines) == len(named) == len(moments):
         raise LedgerError(f"event {first} of run {run} has lost its payload", code="ledger.unreadable", retryable=False)
-    for sequence, (kind, at_ms, line) in enumerate(zip(named, moments, lines, strict=True), first):
-        if sequence > after and (only is None or kind in only):
-            event = decode_event(kind, line) if only is None else _remembered(kind, line)
-            yield Recorded(RunId(run), sequence, at_ms, event)
+    yield from zip(range(first, last + 1), moments, named, lines, strict=True)
+
+
+def _recorded(page: Row, line: _Line) -> Recorded:
+    sequence, at_ms, kind, text = line
+    return Recorded(RunId(page[0]), sequence, at_ms, decode_event(kind, text))
 
 
 _SAID = frozenset({"message.appended", "model.replied", "results.appended"})
-_SHORT = 2_000
-
-
-def _remembered(kind: str, text: str) -> Event:
-    """An event of a transcript: each message of a conversation reads all before it again, so the short are remembered."""
-    return _short(kind, text) if len(text) <= _SHORT else decode_event(kind, text)
-
-
-@lru_cache(maxsize=4096)
-def _short(kind: str, text: str) -> Event:
-    return decode_event(kind, text)
-
 
 _NUMBERED = f"SELECT r.number, {', '.join(f'r.{name}' for name in RUN_COLUMNS)} FROM"
 _OWNERS = "SELECT DISTINCT owner FROM remit_run INDEXED BY remit_run_owner WHERE status = 'active'"

@@ -23,10 +23,12 @@ from remit import ambient
 from remit.errors import LedgerError, RemitError
 from remit.ledger import lock, post
 from remit.ledger.delta import Deltas
+from remit.ledger.delta_file import delta_folder
+from remit.ledger.delta_reader import DeltaFileReader
+from remit.ledger.delta_writer import DeltaFileWriter
 from remit.ledger.facade import StoreLedger
 from remit.ledger.schema import connect, migrate, translate
 from remit.ledger.sql import execute, foreign_writes, one, rows
-from remit.ledger.tail import DeltaFolder, delta_folder
 from remit.ledger.transaction import Transaction, Work
 from remit.ledger.verify import verify
 from remit.ledger.watch import Poller, Watch
@@ -60,7 +62,8 @@ class _Opened:
             raise
         self.watch = Watch()
         self.deltas = Deltas()
-        self.folder = DeltaFolder(delta_folder(path), self.owner, self.alive)
+        self.delta_writer = DeltaFileWriter(delta_folder(path), self.owner, self.alive)
+        self.delta_reader = DeltaFileReader(delta_folder(path))
         self.seen = foreign_writes(self.reader)
         self.poller: Poller | None = None
         self.writer = Writer(partial(connect, path), owner=self.owner, alive=self.alive, told=self.watch.tell)
@@ -70,7 +73,7 @@ class _Opened:
 
     def look(self) -> None:
         """See whether another connection wrote, or a run that is followed here has more to hear; tell who waits."""
-        told: list[RunId] | None = [] if self.folder.grown() else None
+        told: list[RunId] | None = [] if self.delta_reader.grown() else None
         with self.reading:
             version = foreign_writes(self.reader)
             if version != self.seen:
@@ -81,7 +84,7 @@ class _Opened:
 
     def poll(self) -> None:
         """A round of the thread that looks while somebody waits."""
-        self.folder.forget_idle()
+        self.delta_reader.forget_idle()
         self.look()
 
     def close(self) -> None:
@@ -90,12 +93,12 @@ class _Opened:
         self.watch.close()
         if self.poller is not None:
             self.poller.close()
-        self.folder.close()
+        self.delta_writer.close()
         self.leave()
 
     def abandon(self) -> None:
         """As a crash would leave it."""
-        self.folder.drop()
+        self.delta_writer.abandon()
         if self.lock is not None:
             self.lock.drop()
 
@@ -181,25 +184,25 @@ class SqliteLedger(StoreLedger):
         except (RemitError, apsw.Error, OSError, ValueError, TypeError) as error:
             _log.error("%s could not be written: %s", what, error)
 
-    def publish(self, deltas: Sequence[Delta]) -> None:
+    def publish_deltas(self, deltas: Sequence[Delta]) -> None:
         """Let followers hear these deltas: here at once, in other processes a moment later; never raises."""
         opened = self._opened
         if opened is not None and opened.pid == os.getpid() and (added := opened.deltas.add(deltas, opened.owner)):
-            opened.folder.write(added)
+            opened.delta_writer.write(added)
             opened.watch.tell(())
 
     async def deltas(self, run: RunId, *, after: int, index: int = 0) -> list[Delta]:
         """The published deltas of the attempt that answers event `after`, from `index` on."""
         opened = self._now()
         ours = opened.deltas.of(run, after, index)
-        return opened.folder.read(run, after, index) if ours is None else ours
+        return opened.delta_reader.read(run, after, index) if ours is None else ours
 
-    def hush(self, run: RunId) -> None:
+    def drop_deltas(self, run: RunId) -> None:
         """Forget the run's deltas. Never raises."""
         opened = self._opened
         if opened is not None and opened.pid == os.getpid():
             opened.deltas.drop(run, opened.owner, opened.alive)
-            opened.folder.remove(run)
+            opened.delta_writer.drop(run)
 
     async def verify(self, run: RunId | None = None) -> list[str]:
         """See `remit.ledger.verify`; in a thread, on a connection of its own."""

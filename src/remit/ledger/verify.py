@@ -18,7 +18,7 @@ import apsw
 
 from remit.errors import LedgerError
 from remit.ledger.account import Account, faults_of_approval, faults_of_operation
-from remit.ledger.chain import commitment_of, first_link, link
+from remit.ledger.chain import Header, commitment_of, first_link, link
 from remit.ledger.row import APPROVAL, INBOX, OPERATION, RUN, approval_of, delivered_of, operation_of, run_of
 from remit.ledger.sql import Row, rows
 from remit.types.codec import decode_event
@@ -32,7 +32,7 @@ __all__ = ["verify"]
 T = TypeVar("T")
 
 _LINKS = (
-    "SELECT e.number, e.last, e.kinds, e.times, e.commitment, e.hash, p.salt, p.text"
+    "SELECT e.number, e.last, e.kinds, e.times, e.opened, e.commitment, e.hash, p.salt, p.text"
     " FROM remit_page e LEFT JOIN remit_payload p ON p.page = e.number WHERE e.run = ? ORDER BY e.last"
 )
 _ORPHANS = "SELECT DISTINCT run FROM remit_page WHERE run NOT IN (SELECT id FROM remit_run) ORDER BY run"
@@ -63,16 +63,17 @@ def _run(db: apsw.Connection, row: RunRow, account: Account) -> list[str]:
     sequence, head, before_ms = 0, first_link(row.id), 0
     started: RunStarted | None = None
     ended = False
-    for number, last, kinds, times, commitment, stored, salt, text in rows(db, _LINKS, (row.id,)):
+    for number, last, kinds, times, opened, commitment, stored, salt, text in rows(db, _LINKS, (row.id,)):
         first = last - kinds.count(" ")
         where = f"run {row.id}, {f'event {last}' if first == last else f'events {first} to {last}'}"
         if first != sequence + 1:
             faults.append(f"run {row.id}: event {sequence + 1} is missing")
-        if stored != link(head, run=row.id, last=last, kinds=kinds, times=times, commitment=commitment):
+        if stored != link(head, Header(number, row.id, last, kinds, times, opened), commitment):
             faults.append(f"{where}: does not follow from the event before it (altered, removed or reordered)")
         sequence, head, before_ms = last, stored, _later(where, times, before_ms, faults)
         if text is None or commitment_of(salt, text) != commitment:
             faults.append(f"{where}: the payload {'is missing' if text is None else 'was altered'}")
+        account.declare(opened)
         for place, event in _events(f"run {row.id}, event", (first, kinds, text or ""), faults):
             account.add((number, place), event)
             started = event if isinstance(event, RunStarted) else started
@@ -107,13 +108,18 @@ def _standing(row: RunRow, started: RunStarted | None, ended: bool) -> Iterable[
         yield f"run {row.id}: its row says {row.status}, its events say {'ended' if ended else 'not ended'}"
     if started is None:
         return
-    names = ("agent", "tenant", "subject", "root", "conversation", "request_id")
+    names = ("agent", "tenant", "subject", "root", "conversation", "request_id", "request_digest", "host")
     for name in names:
         if getattr(row, name) != getattr(started, name):
             yield f"run {row.id}: its row names another {name} than its first event"
 
 
+_GONE = "SELECT id, last FROM remit_conversation WHERE last IS NOT NULL AND last NOT IN (SELECT id FROM remit_run)"
+
+
 def _strays(db: apsw.Connection) -> Iterable[str]:
+    for conversation, last in rows(db, _GONE):
+        yield f"conversation {conversation}: its last run, {last}, is gone"
     for (run,) in rows(db, _ORPHANS):
         yield f"run {run}: has events and no row"
     for (page,) in rows(db, "SELECT page FROM remit_payload WHERE page NOT IN (SELECT number FROM remit_page)"):
@@ -136,9 +142,8 @@ def _rows(db: apsw.Connection, run: RunId | None, account: Account) -> list[str]
     for approval in approvals:
         faults += faults_of_approval(approval, account, waiting.get(approval.id))
     known = {*(row.id for row in operations), *(row.id for row in approvals)}
-    if run is None:
-        faults += [f"operation {gone}: is in the journal and has no row" for gone in account.moves if gone not in known]
-    return faults + [f"approval {gone}: is in the journal and has no row" for gone in account.asked if gone not in known]
+    gone = [name for name in account.declared if name not in known]
+    return faults + [f"{account.what(name)} {name}: is in the journal and has no row" for name in gone]
 
 
 def _readable(found: Iterable[Row], of: Callable[[Row], T], what: str, faults: list[str]) -> list[T]:

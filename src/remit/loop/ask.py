@@ -1,4 +1,4 @@
-"""Asking a model: reserve, record, send, read.
+"""Asking a model: record, send, read.
 
 Knows the wire of the one that is asked, and the journal. Invariant: nothing is sent before its `ModelRequested`, with
 everything that precedes it, is durable; a reply that cannot be read, or is not whole, is a failed attempt.
@@ -11,40 +11,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from remit import ambient
-from remit.budget import foresee, price, price_bound
+from remit.budget import foresee, price
 from remit.errors import BudgetExceeded, InputError, ModelError, ProtocolError
 from remit.foreign import contained, origin
 from remit.loop import server_write
-from remit.loop.command import Ask, Backoff
+from remit.loop.command import Ask
 from remit.loop.live import Live
 from remit.loop.notice import notices
 from remit.loop.phase import Phase
+from remit.loop.reserve import requested, stop_reason
 from remit.loop.state import RunState
-from remit.loop.transcript import bulk_of, size_of
+from remit.loop.transcript import bulk_of
 from remit.types.event import MessageAppended, ModelRequested, Replied, RequestFailed
 from remit.types.label import TRUSTED, Label
-from remit.types.model import Model, Reading, Reply
+from remit.types.model import Model, Reading, Reply, Streaming
 
-__all__ = ["ask", "requested", "stop_reason"]
+__all__ = ["ask"]
 
 _FOUND_BY_PROVIDER = Label(trusted=False, sources=frozenset({"tools that the provider runs"}))
 
-_BOUND_BYTES_PER_TOKEN = 2
-"""For what is reserved: holds for prose, code and JSON."""
-_LIKELY_BYTES_PER_TOKEN = 4
-"""For what surely does not fit: a request that might is sent, and the provider counts it."""
-
 _DECLINED = frozenset({400, 401, 403, 404, 413, 429})
 """HTTP statuses with which a provider says that it did nothing with a request."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Reserved:
-    """Upper bounds of what a request may take, and how many tokens it likely sends (`likely_tokens`)."""
-
-    tokens: int
-    usd_micros: int
-    likely_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,55 +42,9 @@ class _End:
     declined: bool = False
 
 
-# before it is sent
-
-
-def requested(live: Live, state: RunState, command: Ask | Backoff, *, fresh: int) -> ModelRequested | str:
-    """The event of the next request, or the reason with which the run stops instead.
-
-    Args:
-        fresh: bulk that it adds to what is said already.
-
-    Raises:
-        InputError: there is a usd budget, and the model's price is unknown.
-    """
-    model = live.roster.model(command.model)
-    reserved = _reserve(live, state, model, fresh)
-    reason = live.limits.may_request(state, ambient.now_ms(), tokens=reserved.tokens, usd_micros=reserved.usd_micros)
-    if reason is not None:
-        return reason
-    if live.roster.is_too_long(model, reserved.likely_tokens):
-        return "context.full"
-    return ModelRequested(
-        turn=command.turn,
-        attempt=command.attempt,
-        model=model.identity,
-        reserved_tokens=reserved.tokens,
-        reserved_usd_micros=reserved.usd_micros,
-        label=state.label,
-        operation=server_write.named(live),
-    )
-
-
-def _reserve(live: Live, state: RunState, model: Model, fresh: int) -> _Reserved:
-    uncounted = state.new_bytes + fresh
-    if not state.known_tokens:
-        uncounted = size_of(live.started.head) + sum(map(bulk_of, live.said)) + fresh
-    input_tokens = state.known_tokens + -(-uncounted // _BOUND_BYTES_PER_TOKEN)
-    output = live.started.max_tokens
-    usd_micros = 0
-    if live.limits.needs_price:
-        bound = price_bound(model.identity, input_tokens, output)
-        if bound is None:
-            message = "the usd budget needs the model's price, which is unknown; give a tokens budget instead"
-            raise InputError(message, code="budget.price_unknown", model=model.identity)
-        usd_micros = bound
-    return _Reserved(input_tokens + output, usd_micros, state.known_tokens + uncounted // _LIKELY_BYTES_PER_TOKEN)
-
-
-async def ask(live: Live, command: Ask | Backoff) -> None:
+async def ask(live: Live, command: Ask) -> None:
     """Make one request and record what came of it; or stop the run where it does not fit."""
-    if isinstance(command, Backoff):
+    if command.wait_s or command.least_s:
         await ambient.sleep(_pause_s(command))
     if live.state.phase is Phase.CHECK_BUDGETS and not await _request(live, command):
         return
@@ -111,22 +52,22 @@ async def ask(live: Live, command: Ask | Backoff) -> None:
         await _send(live, command)
 
 
-def _pause_s(command: Backoff) -> float:
+def _pause_s(command: Ask) -> float:
     """At random between half and all of the delay, so that many runs do not come back at once."""
     share = 0.5 + int.from_bytes(ambient.random_bytes(2), "big") / 0x20000
-    return max(command.least_s, command.delay_s * share)
+    return max(command.least_s, command.wait_s * share)
 
 
-def _is_asked(live: Live, command: Ask | Backoff) -> bool:
+def _is_asked(live: Live, command: Ask) -> bool:
     return live.state.phase is Phase.ASK_MODEL and _is_open(live, command)
 
 
-def _is_open(live: Live, command: Ask | Backoff) -> bool:
+def _is_open(live: Live, command: Ask) -> bool:
     state = live.state
     return state.requested and (state.turn, state.attempt) == (command.turn, command.attempt)
 
 
-async def _request(live: Live, command: Ask | Backoff) -> bool:
+async def _request(live: Live, command: Ask) -> bool:
     messages, taken = await notices(live)
     state = live.state
     if state.phase is not Phase.CHECK_BUDGETS:
@@ -145,7 +86,7 @@ async def _request(live: Live, command: Ask | Backoff) -> bool:
     return True
 
 
-def _fitting(live: Live, state: RunState, messages: Sequence[MessageAppended], command: Ask | Backoff) -> ModelRequested | str:
+def _fitting(live: Live, state: RunState, messages: Sequence[MessageAppended], command: Ask) -> ModelRequested | str:
     if messages:
         label = state.label
         for message in messages:
@@ -157,16 +98,7 @@ def _fitting(live: Live, state: RunState, messages: Sequence[MessageAppended], c
         return error.code
 
 
-def stop_reason(error: BudgetExceeded) -> str:
-    """The stable reason of a limit that the ledger held."""
-    name = str(error.details.get("budget", "tokens"))
-    return f"budget.{'usd' if name == 'usd_micros' else 'seconds' if name == 'active_ms' else name}"
-
-
-# sending, and what comes of it
-
-
-async def _send(live: Live, command: Ask | Backoff) -> None:
+async def _send(live: Live, command: Ask) -> None:
     end = await _reply(live, command, live.roster.model(live.state.model))
     if not isinstance(end.event, Replied):
         live.speech.retract()
@@ -180,43 +112,54 @@ async def _send(live: Live, command: Ask | Backoff) -> None:
         live.journal.note(*moves, event, changes=changes)
 
 
-async def _reply(live: Live, command: Ask | Backoff, model: Model) -> _End:
-    wire, roster, started_s = model.wire, live.roster, ambient.monotonic_s()
+async def _reply(live: Live, command: Ask, model: Model) -> _End:
+    started_s = ambient.monotonic_s()
     ambient.reach("model.requested")
     try:
-        streamed = live.spec.streams is not None and live.spec.streams()
-        body = wire.body(roster.head(model), live.said, stream=streamed)
-        foresee(model.identity)
-        with contained(awaiting=True):
-            if streamed:
-                raw = await model.ask(body, wire.gather(roster.names), live.speech.heard)
-            else:
-                raw = await model.ask(body)
-        reading = Reading(
-            max_tokens=live.started.max_tokens,
-            names=roster.names,
-            used_ids=live.used_ids,
-            mint=lambda position: _minted(live, command.turn, position),
-        )
-        reply = wire.read(raw, reading)
+        raw = await _raw(live, model)
+        reply = model.wire.read(raw, _reading(live, command.turn))
     except ModelError as error:
-        after = error.details.get("retry_after_s")
-        after_s = float(after) if isinstance(after, (int, float)) else None
-        event = _failed(command, error.code, error.message, retryable=error.retryable, retry_after_s=after_s)
-        return _End(event, _is_declined(error))
+        return _End(_failed(command, error), _is_declined(error))
     except ProtocolError as error:
-        return _End(_failed(command, error.code, error.message, retryable=True))
-    except Exception as error:
-        message = f"the model raised {type(origin(error)).__name__}"
-        return _End(_failed(command, "model.error", message, retryable=False))
+        return _End(_failed(command, error))
     ambient.reach("model.replied")
     return _End(_replied(command, reply, model, round((ambient.monotonic_s() - started_s) * 1000)))
 
 
+async def _raw(live: Live, model: Model) -> bytes:
+    """Send the request, and return the response body.
+
+    Raises:
+        ModelError: it failed; whatever a model raises that is no error of ours is one of its own (`model.error`).
+        ProtocolError: the transcript or the stream is not of the protocol's shape.
+    """
+    wire, roster = model.wire, live.roster
+    streamed = live.spec.streams is not None and live.spec.streams()
+    body = wire.body(roster.head(model), live.said, stream=streamed)
+    stream = Streaming(wire.gather(roster.names), live.speech.heard) if streamed else None
+    foresee(model.identity)
+    try:
+        with contained(awaiting=True):
+            return await model.ask(body, stream)
+    except (ModelError, ProtocolError):
+        raise
+    except Exception as error:  # a model of the application's own
+        message = f"the model raised {type(origin(error)).__name__}"
+        raise ModelError(message, code="model.error", retryable=False) from error
+
+
+def _reading(live: Live, turn: int) -> Reading:
+    return Reading(
+        max_tokens=live.started.max_tokens,
+        names=live.roster.names,
+        used_ids=live.used_ids,
+        mint=lambda position: _minted(live, turn, position),
+    )
+
+
 def _is_declined(error: ModelError) -> bool:
     """Whether it is known that nothing was sent, or that the provider did nothing with it."""
-    details = error.details
-    return details.get("sent") is False or details.get("phase") == "connect" or details.get("status") in _DECLINED
+    return error.details.get("sent") is False or error.details.get("status") in _DECLINED
 
 
 def _minted(live: Live, turn: int, position: int) -> str:
@@ -224,20 +167,20 @@ def _minted(live: Live, turn: int, position: int) -> str:
     return f"call_{hashlib.sha256(f'{live.run}/{turn}/{position}'.encode()).hexdigest()[:24]}"
 
 
-def _failed(
-    command: Ask | Backoff, code: str, message: str, *, retryable: bool, retry_after_s: float | None = None
-) -> RequestFailed:
+def _failed(command: Ask, error: ModelError | ProtocolError) -> RequestFailed:
+    """A reply that cannot be read may be read when it is given again."""
+    after = error.details.get("retry_after_s")
     return RequestFailed(
         turn=command.turn,
         attempt=command.attempt,
-        code=code,
-        message=message,
-        retryable=retryable,
-        retry_after_s=retry_after_s,
+        code=error.code,
+        message=error.message,
+        retryable=error.retryable or isinstance(error, ProtocolError),
+        retry_after_s=float(after) if isinstance(after, (int, float)) else None,
     )
 
 
-def _replied(command: Ask | Backoff, reply: Reply, model: Model, latency_ms: int) -> Replied:
+def _replied(command: Ask, reply: Reply, model: Model, latency_ms: int) -> Replied:
     return Replied(
         turn=command.turn,
         attempt=command.attempt,

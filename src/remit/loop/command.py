@@ -14,7 +14,6 @@ from remit.types.ident import ApprovalId, CallId, OperationId
 __all__ = [
     "AppendResults",
     "Ask",
-    "Backoff",
     "Cancel",
     "CheckAnswer",
     "Command",
@@ -33,22 +32,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask this model: `ModelRequested`, then `Replied` or `RequestFailed`."""
+    """Ask this model: `ModelRequested`, then `Replied` or `RequestFailed`.
+
+    Args:
+        wait_s: how long to wait first; it may be shortened at random.
+        least_s: how long the provider demands to wait.
+    """
 
     turn: int
     attempt: int
     model: str
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Wait, then ask as `Ask` does. `least_s` is what the provider demands, `delay_s` may be shortened at random."""
-
-    turn: int
-    attempt: int
-    model: str
-    delay_s: float
-    least_s: float
+    wait_s: float = 0.0
+    least_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +147,6 @@ class End:
 
 Command = (
     Ask
-    | Backoff
     | Consider
     | Reconsider
     | Start

@@ -42,10 +42,10 @@ class DeltaWriter:
             text=piece.text,
         )
         self._index += 1
-        self._ledger.publish((delta,))
+        self._ledger.publish_deltas((delta,))
 
     def retract(self) -> None:
         """The request brought no reply: nothing that was heard of it stands."""
         if self._index:
             self._index = 0
-            self._ledger.hush(self._run)
+            self._ledger.drop_deltas(self._run)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from remit.errors import InputError, LedgerError, NotFound, RemitError
 from remit.gate import Gate
@@ -18,8 +19,7 @@ from remit.loop.answer import check_answer
 from remit.loop.ask import ask
 from remit.loop.calls import Calls
 from remit.loop.close import end, pause
-from remit.loop.command import AppendResults, Ask, Backoff, CheckAnswer, Command, Correct, Deny, End, Pause, Tell
-from remit.loop.crew import Crew
+from remit.loop.command import AppendResults, Ask, CheckAnswer, Command, Correct, Deny, End, Pause, Tell
 from remit.loop.inbox import expire, settle_later, take
 from remit.loop.limits import Limits
 from remit.loop.live import Live
@@ -74,7 +74,6 @@ class Driver:
         self._history = history
         self._live: Live | None = None
         self._last: list[Pause | End] = []
-        self._news = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
         self._driving: asyncio.Task[object] | None = None
         self._abandoned = False
@@ -108,16 +107,20 @@ class Driver:
     async def take_up(self, row: RunRow, recorded: Sequence[Recorded], resumed: Resumed) -> None:
         """Claim a run that nobody alive owns, where its journal ends. Of an ended run only the inbox is journaled.
 
+        Args:
+            resumed: who takes it up; whom the run may ask from now on is added here.
+
         Raises:
             RunOwned: somebody alive owns it.
         """
         live = await self._make([one.event for one in recorded])
-        state = fold(recorded, max_attempts=self._spec.max_attempts)
+        state = fold(recorded)
         live.take_over(state, recorded, epoch=row.epoch)
         self._live = live
         if state.ended is not None:
             await settle_later(live)
             return
+        resumed = replace(resumed, models=live.roster.identities)
         lost, changes = await server_write.lost(live)
         await live.journal.commit(*lost, resumed, changes=changes, claim=True, status="active")
         await take(live)
@@ -150,28 +153,25 @@ class Driver:
         if self._abandoned:
             raise asyncio.CancelledError
         calls = Calls(live)
-        crew = Crew(live.commands, lambda command: self._do(command, live, calls), self._news)
-        live.called = crew.call
         self._driving = asyncio.current_task()
-        crew.watch(self._watch(live, crew))
-        crew.call()
+        live.workers.start(lambda command: self._do(command, live, calls), beside=self._watch(live))
         try:
             while not _let_go(live.state):
-                await self._step(live, crew)
+                await self._step(live)
         except Exception as error:
-            await self._leave(crew)
+            await self._leave(live)
             await self._keep(live, error)
             raise
         except BaseException:
-            await self._leave(crew)
+            await self._leave(live)
             raise
-        await self._leave(crew)
+        await self._leave(live)
         await live.journal.close(released=True)
         return await self._standing(live)
 
-    async def _leave(self, crew: Crew[Command]) -> None:
+    async def _leave(self, live: Live) -> None:
         self._driving = None
-        await crew.leave()
+        await live.workers.leave()
 
     async def _keep(self, live: Live, error: Exception) -> None:
         """What is known of a run that falls out of its driver is recorded, unless recording is what failed."""
@@ -195,46 +195,45 @@ class Driver:
             driving.cancel()
             await asyncio.wait({driving})
 
-    async def _step(self, live: Live, crew: Crew[Command]) -> None:
+    async def _step(self, live: Live) -> None:
         """Do what only the driver itself does, or wait until there is something."""
-        if crew.failure is not None:
-            raise crew.failure
+        if live.workers.failure is not None:
+            raise live.workers.failure
         if self._last:
-            await self._end_with(self._last.pop(0), live, crew)
-        elif crew.busy:
-            await self._news.wait()
-            self._news.clear()
+            await self._end_with(self._last.pop(0), live)
+        elif live.workers.busy:
+            await live.workers.changed()
         elif live.journal.busy:
             await live.journal.idle()
         else:
             raise RemitError(f"run {self._run} cannot go on: nothing is under way", code="run.stuck", run=self._run)
 
-    async def _end_with(self, command: Pause | End, live: Live, crew: Crew[Command]) -> None:
+    async def _end_with(self, command: Pause | End, live: Live) -> None:
         """The last words, said by the driver alone: nobody else may say more after them."""
         match command:
             case Pause():
                 await pause(live, command)
             case End():
-                self._stop_asking(crew)
-                await crew.settle()
-                if crew.failure is None:
+                self._stop_asking(live)
+                await live.workers.settle()
+                if live.workers.failure is None:
                     await end(live, command)
 
-    async def _watch(self, live: Live, crew: Crew[Command]) -> None:
+    async def _watch(self, live: Live) -> None:
         """Journal what others tell the run, as it comes."""
         while True:
             if await self._ledger.wait_inbox(self._run, after=live.seen, timeout_s=_WATCH_S):
                 await take(live)
                 if live.state.cancelled is not None:
-                    self._stop_asking(crew)
+                    self._stop_asking(live)
 
-    def _stop_asking(self, crew: Crew[Command]) -> None:
-        if self._asking is not None and not server_write.is_under_way(self._here.state):
-            crew.cancel(self._asking)
+    def _stop_asking(self, live: Live) -> None:
+        if self._asking is not None and not server_write.is_under_way(live.state):
+            live.workers.cancel(self._asking)
 
     async def _do(self, command: Command, live: Live, calls: Calls) -> None:
         match command:
-            case Ask() | Backoff():
+            case Ask():
                 await self._ask(ask(live, command))
             case CheckAnswer():
                 await self._ask(check_answer(live, command))
@@ -246,7 +245,7 @@ class Driver:
                 deny(live, command)
             case Pause() | End():
                 self._last.append(command)
-                self._news.set()
+                live.workers.notify()
             case Tell():
                 raise AssertionError("told where its event is folded")
             case _:

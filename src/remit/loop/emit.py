@@ -1,6 +1,6 @@
 """Which commands a state calls for, and have not been given.
 
-Notes in the state that it is given which commands were, and nothing else. Invariant: a command is given once.
+Notes in the draft that it is given which commands were, and nothing else. Invariant: a command is given once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from remit.loop import guard
 from remit.loop.command import (
     AppendResults,
     Ask,
-    Backoff,
     Cancel,
     CheckAnswer,
     Command,
@@ -26,7 +25,7 @@ from remit.loop.command import (
     Start,
 )
 from remit.loop.phase import CallStatus, Phase
-from remit.loop.state import CallState, RunState
+from remit.loop.state import MAX_ATTEMPTS, CallState, Draft, RunState, draft_call
 
 __all__ = ["BACKOFF_CAP_S", "BACKOFF_S", "emit"]
 
@@ -37,13 +36,13 @@ BACKOFF_CAP_S = 30.0
 _NOT_STARTED: frozenset[CallStatus] = frozenset({"proposed", "ready", "joined", "awaiting", "decided"})
 
 
-def emit(state: RunState) -> tuple[Command, ...]:
-    """The commands that are due; the state, which is the caller's own, remembers them."""
-    commands = _of_calls(state) if state.unanswered else []
-    if not state.commanded:
-        own = _OWN.get(state.phase, _nothing)(state)
+def emit(draft: Draft) -> tuple[Command, ...]:
+    """The commands that are due; the draft remembers them."""
+    commands = _of_calls(draft) if draft.unanswered else []
+    if not draft.commanded:
+        own = _OWN.get(draft.phase, _nothing)(draft)
         if own is not None:
-            state.commanded = True
+            draft.commanded = True
             commands.append(own)
     return tuple(commands)
 
@@ -57,8 +56,7 @@ def _nothing(state: RunState) -> None:
 
 def _ask(state: RunState) -> Command:
     """The model that replied last goes on. One that failed waits its time, unless another has not failed yet."""
-    models = guard.models(state)
-    model = state.model if state.model in models else next(iter(models), state.model)
+    model = state.model if state.model in state.models else next(iter(state.models), state.model)
     if state.attempt == 0:
         return Ask(state.turn + 1, 1, model)
     attempt = state.attempt + 1
@@ -67,11 +65,11 @@ def _ask(state: RunState) -> Command:
     fresh = guard.unblocked(state)
     if fresh is not None:
         return Ask(state.turn, attempt, fresh)
-    blocked = [one for one in state.blocked if one[0] in models] or state.blocked
+    blocked = [one for one in state.blocked if one[0] in state.models] or state.blocked
     name, free_ms = min(blocked, key=lambda one: one[1])
     rounds = (state.attempt - 1) // len(blocked)
     least_s = max(0.0, (free_ms - state.at_ms) / 1000)
-    return Backoff(state.turn, attempt, name, min(BACKOFF_CAP_S, BACKOFF_S * 2**rounds), least_s)
+    return Ask(state.turn, attempt, name, wait_s=min(BACKOFF_CAP_S, BACKOFF_S * 2**rounds), least_s=least_s)
 
 
 def _append_results(state: RunState) -> Command:
@@ -110,26 +108,26 @@ _OWN: Mapping[Phase, Callable[[RunState], Command | None]] = {
 # commands for calls
 
 
-def _of_calls(state: RunState) -> list[Command]:
+def _of_calls(draft: Draft) -> list[Command]:
     """All of them when the run ends early, else by the phase; those of earlier turns always."""
-    if state.phase in (Phase.STOP, Phase.ESCALATE) or (state.phase is Phase.RETURN_DENIAL and state.cancelled):
-        return _given(state, state.calls, _wound_up)
+    if draft.phase in (Phase.STOP, Phase.ESCALATE) or (draft.phase is Phase.RETURN_DENIAL and draft.cancelled):
+        return _given(draft, draft.calls, _wound_up)
     commands: list[Command] = []
-    earlier = guard.earlier_turns(state)
+    earlier = guard.earlier_turns(draft)
     if earlier:
-        commands += _given(state, [call for call in state.calls if call.turn != state.turn], _gone_on)
+        commands += _given(draft, [call for call in draft.calls if call.turn != draft.turn], _gone_on)
     for turn in earlier:
-        commands += _by_schedule(state, turn)
-    match state.phase:
+        commands += _by_schedule(draft, turn)
+    match draft.phase:
         case Phase.VALIDATE_CALLS:
-            commands += _consider_next(state)
+            commands += _consider_next(draft)
         case Phase.RECOVER_CALLS:
-            commands += _given(state, state.current, _recovered)
+            commands += _given(draft, draft.current, _recovered)
         case Phase.EXECUTE_CALLS:
-            commands += _given(state, state.current, _gone_on)
-            commands += _by_schedule(state, state.turn)
+            commands += _given(draft, draft.current, _gone_on)
+            commands += _by_schedule(draft, draft.turn)
         case Phase.RETURN_DENIAL:
-            commands += _given(state, state.current, _denied)
+            commands += _given(draft, draft.current, _denied)
         case _:
             pass
     return commands
@@ -139,31 +137,32 @@ _Due = tuple[Command, CallStatus] | None
 """The command that is due for a call, and the call's status once it is given."""
 
 
-def _given(state: RunState, calls: Iterable[CallState], due: Callable[[RunState, CallState], _Due]) -> list[Command]:
+def _given(draft: Draft, calls: Iterable[CallState], due: Callable[[RunState, CallState], _Due]) -> list[Command]:
     """What is due for each of these calls."""
     commands: list[Command] = []
     for call in calls:
-        found = due(state, call)
+        found = due(draft, call)
         if found is not None:
-            command, state.own(call).status = found
+            command, status = found
+            draft_call(draft, call).status = status
             commands.append(command)
     return commands
 
 
-def _consider_next(state: RunState) -> list[Command]:
+def _consider_next(draft: Draft) -> list[Command]:
     """One at a time, in the model's order."""
     commands: list[Command] = []
-    for call in state.current:
+    for call in draft.current:
         if call.status == "proposed":
-            commands += _given(state, (call,), _gone_on)
+            commands += _given(draft, (call,), _gone_on)
         if call.status == "considering" or (commands and isinstance(commands[-1], Consider)):
             break
     return commands
 
 
-def _given_up(state: RunState, call: CallState) -> _Due:
+def _given_up(call: CallState) -> _Due:
     """A read that was under way whenever a process ended may be why: it is not started for ever."""
-    if call.status == "proposed" and call.lost >= state.max_attempts:
+    if call.status == "proposed" and call.lost >= MAX_ATTEMPTS:
         return Deny(call.id, "tool.lost"), "denying"
     return None
 
@@ -179,7 +178,7 @@ def _gone_on(state: RunState, call: CallState) -> _Due:
     """What needs no place in an order: recover, hear what people decided, answer what shared an operation."""
     match call.status:
         case "proposed":
-            return _given_up(state, call) or (Consider(call.id), "considering")
+            return _given_up(call) or (Consider(call.id), "considering")
         case "joined" if guard.holder_ended(state, call):
             return Consider(call.id), "considering"
         case "decided" if call.approval is not None:
@@ -188,9 +187,9 @@ def _gone_on(state: RunState, call: CallState) -> _Due:
             return _recovered(state, call)
 
 
-def _by_schedule(state: RunState, turn: int) -> list[Command]:
+def _by_schedule(draft: Draft, turn: int) -> list[Command]:
     """What may start now, and what will not start at all."""
-    moves = guard.moves(state, turn)
+    moves = guard.moves(draft, turn)
     if not moves:
         return []
     held = dict(moves.hold_back)
@@ -201,7 +200,7 @@ def _by_schedule(state: RunState, turn: int) -> list[Command]:
             return Start(call.id), "starting"
         return (HoldBack(call.id, held[call.id]), "denying") if call.id in held else None
 
-    return _given(state, state.calls, due)
+    return _given(draft, draft.calls, due)
 
 
 def _denied(state: RunState, call: CallState) -> _Due:

@@ -1,13 +1,13 @@
 """What each event adds to a run's state: bookkeeping, no decisions.
 
-Sets fields of the state that it is given, and nothing else. It does not know phases' edges or commands.
+Sets fields of the draft that it is given, and nothing else. It does not know phases' edges or commands.
 Invariant: every event can be added in every phase, because what is recorded has happened.
 """
 
 from __future__ import annotations
 
 from remit.loop.phase import CallStatus
-from remit.loop.state import CallState, RunState
+from remit.loop.state import CallDraft, CallState, Draft, draft_call
 from remit.loop.transcript import bulk_of, waits_for_answers
 from remit.types.budget import Spent
 from remit.types.event import (
@@ -42,120 +42,133 @@ _CONSIDERED: dict[str, CallStatus] = {
 }
 
 
-def add(state: RunState, recorded: Recorded) -> None:
-    """Put one more event into the state, which is the caller's own."""
+def add(draft: Draft, recorded: Recorded) -> None:
+    """Put one more event into the draft."""
     event = recorded.event
-    state.run, state.at_ms = recorded.run, max(state.at_ms, recorded.at_ms)
-    state.tally = state.tally.count(recorded)
+    draft.run, draft.at_ms = recorded.run, max(draft.at_ms, recorded.at_ms)
+    draft.tally = draft.tally.count(recorded)
     match event:
         case ModelRequested():
-            _requested(state, event)
+            _requested(draft, event)
         case Replied():
-            _replied(state, event)
+            _replied(draft, event)
         case CallConsidered() | CallEnded() | OperationMoved() | ApprovalRequested() | ApprovalDecided():
-            _of_call(state, event)
+            _of_call(draft, event)
         case ResultsAppended():
-            _results(state, event)
+            _results(draft, event)
         case MessageAppended():
-            _message(state, event)
+            _message(draft, event)
         case RequestFailed():
-            _failed(state, event)
+            _failed(draft, event)
         case AnswerChecked():
-            state.checked = event
+            draft.checked = event
         case RunStarted():
-            state.started, state.label, state.answers_only = event, event.label, event.answers_only
+            draft.started, draft.models = event, (event.model, *event.fallbacks)
+            draft.label, draft.answers_only = event.label, event.answers_only
         case CancelRequested():
-            state.cancelled = state.cancelled or event
+            draft.cancelled = draft.cancelled or event
         case Waiting():
-            state.paused, state.booked = True, _booked(state)
+            draft.paused, draft.booked = True, _booked(draft)
         case Resumed():
-            _resumed(state)
+            _resumed(draft, event)
         case RunEnded():
-            state.ended, state.booked = event, _booked(state)
+            draft.ended, draft.booked = event, _booked(draft)
         case _:
             return
 
 
-def _booked(state: RunState) -> Spent:
+def _booked(draft: Draft) -> Spent:
     """The tally as the owner tells it to the ledger with this event."""
-    tally = state.tally
-    return Spent(calls=tally.calls, approvals=tally.approvals, active_ms=tally.active_ms(state.at_ms))
+    tally = draft.tally
+    return Spent(calls=tally.calls, approvals=tally.approvals, active_ms=tally.active_ms(draft.at_ms))
 
 
 # the model
 
 
-def _requested(state: RunState, event: ModelRequested) -> None:
-    if event.turn != state.turn:
-        state.calls = state.unfinished
-    state.turn, state.attempt, state.model = event.turn, event.attempt, event.model
-    state.requested, state.failure, state.checked = True, None, None
-    state.operation, state.asked_label = event.operation, event.label
-    state.booked = _booked(state)
+def _requested(draft: Draft, event: ModelRequested) -> None:
+    if event.turn != draft.turn:
+        draft.calls = draft.unfinished
+    draft.turn = event.turn
+    draft.attempt = event.attempt
+    draft.model = event.model
+    draft.requested = True
+    draft.operation = event.operation
+    draft.asked_label = event.label
+    draft.failure = None
+    draft.checked = None
+    draft.booked = _booked(draft)
 
 
-def _replied(state: RunState, event: Replied) -> None:
-    state.label = state.label.join(event.label)
-    state.asked_label = state.asked_label.join(event.label)
-    state.requested, state.failure, state.blocked, state.attempt = False, None, (), 0
-    state.stop, state.refusal = event.stop, event.refusal
-    state.text, state.so_far = event.text, event.text or state.so_far
-    state.open_turn = bool(event.calls)
-    state.calls = (*state.unfinished, *(_proposal(state, event.turn, call) for call in event.calls))
-    state.known_tokens = event.usage.input_tokens + event.usage.output_tokens
-    state.new_bytes, state.behind = state.held, state.held > 0
-    state.answers_only = waits_for_answers(event)
-    if not state.answers_only:
-        state.held = 0
+def _replied(draft: Draft, event: Replied) -> None:
+    draft.label = draft.label.join(event.label)
+    draft.asked_label = draft.asked_label.join(event.label)
+    draft.requested = False
+    draft.attempt = 0
+    draft.failure = None
+    draft.blocked = ()
+    draft.stop = event.stop
+    draft.refusal = event.refusal
+    draft.text = event.text
+    draft.so_far = event.text or draft.so_far
+    draft.open_turn = bool(event.calls)
+    draft.calls = (*draft.unfinished, *(_proposal(draft, event.turn, call) for call in event.calls))
+    draft.known_tokens = event.usage.input_tokens + event.usage.output_tokens
+    draft.new_bytes = draft.held
+    draft.behind = draft.held > 0
+    draft.answers_only = waits_for_answers(event)
+    if not draft.answers_only:
+        draft.held = 0
 
 
-def _failed(state: RunState, event: RequestFailed) -> None:
-    free_ms = state.at_ms + round(1000 * (event.retry_after_s or 0))
-    state.blocked = (*(one for one in state.blocked if one[0] != state.model), (state.model, free_ms))
-    state.requested, state.failure = False, event
+def _failed(draft: Draft, event: RequestFailed) -> None:
+    free_ms = draft.at_ms + round(1000 * (event.retry_after_s or 0))
+    draft.blocked = (*(one for one in draft.blocked if one[0] != draft.model), (draft.model, free_ms))
+    draft.requested = False
+    draft.failure = event
 
 
-def _proposal(state: RunState, turn: int, call: Call) -> CallState:
+def _proposal(draft: Draft, turn: int, call: Call) -> CallState:
     return CallState(
         id=call_id(turn, call.position),
         turn=turn,
         wire_id=call.wire_id,
         name=call.name,
         arguments=call.arguments,
-        label=state.asked_label,
+        label=draft.asked_label,
         cut=call.cut,
     )
 
 
-def _message(state: RunState, event: MessageAppended) -> None:
+def _message(draft: Draft, event: MessageAppended) -> None:
     bulk = bulk_of(event.wording)
-    state.label = state.label.join(event.label)
-    state.new_bytes += bulk
-    if state.answers_only:
-        state.held += bulk
-    state.told = state.told or event.source == "correction"
+    draft.label = draft.label.join(event.label)
+    draft.new_bytes += bulk
+    if draft.answers_only:
+        draft.held += bulk
+    draft.told = draft.told or event.source == "correction"
 
 
-def _results(state: RunState, event: ResultsAppended) -> None:
-    for call in state.current:
+def _results(draft: Draft, event: ResultsAppended) -> None:
+    for call in draft.current:
         if call.status == "ended":
-            state.label = state.label.join(call.result)
+            draft.label = draft.label.join(call.result)
         if call.id in event.receipts:
-            state.own(call).receipted = True
-    state.open_turn = False
-    state.new_bytes += bulk_of(event.wording)
+            draft_call(draft, call).receipted = True
+    draft.open_turn = False
+    draft.new_bytes += bulk_of(event.wording)
 
 
 # calls
 
 
-def _of_call(state: RunState, event: CallConsidered | ApprovalRequested | ApprovalDecided | OperationMoved | CallEnded) -> None:
+def _of_call(draft: Draft, event: CallConsidered | ApprovalRequested | ApprovalDecided | OperationMoved | CallEnded) -> None:
     if isinstance(event, OperationMoved):
-        state.operations = {**state.operations, event.operation: event.state}
-    call = state.call(event.call)
-    if call is None or call.status == "ended":
+        draft.operations = {**draft.operations, event.operation: event.state}
+    found = draft.call(event.call)
+    if found is None or found.status == "ended":
         return
-    call = state.own(call)
+    call = draft_call(draft, found)
     match event:
         case CallConsidered():
             _considered(call, event)
@@ -171,21 +184,26 @@ def _of_call(state: RunState, event: CallConsidered | ApprovalRequested | Approv
             call.status, call.outcome, call.result = "ended", event.outcome, event.label
 
 
-def _considered(call: CallState, event: CallConsidered) -> None:
+def _considered(call: CallDraft, event: CallConsidered) -> None:
     """What the gate found. It looks again while it executes, if a key was taken meanwhile: that starts nothing anew."""
     if event.verdict != "ready" or call.status not in ("starting", "recovering"):
         call.status = _CONSIDERED[event.verdict]
-    call.counted, call.effect, call.resources = True, event.effect, event.resources
-    call.key, call.joined = event.key, event.joined
+    call.counted = True
+    call.effect = event.effect
+    call.resources = event.resources
+    call.key = event.key
+    call.joined = event.joined
     call.approval = event.approval or call.approval
 
 
-def _resumed(state: RunState) -> None:
+def _resumed(draft: Draft, event: Resumed) -> None:
     """Nothing is in flight any more: what had not started is considered again, what had is in doubt."""
-    state.commanded, state.paused = False, False
-    for call in state.calls:
+    draft.commanded = False
+    draft.paused = False
+    draft.models = event.models
+    for call in draft.calls:
         if not _stands(call):
-            _take_up(state, state.own(call))
+            _take_up(draft, draft_call(draft, call))
 
 
 def _stands(call: CallState) -> bool:
@@ -193,13 +211,14 @@ def _stands(call: CallState) -> bool:
     return call.status in ("ended", "joined") or (call.status == "awaiting" and call.asked)
 
 
-def _take_up(state: RunState, call: CallState) -> None:
-    match None if call.operation is None else state.operations.get(call.operation):
+def _take_up(draft: Draft, call: CallDraft) -> None:
+    match None if call.operation is None else draft.operations.get(call.operation):
         case "dispatched" | "unknown" | "succeeded" | "failed":
             call.status = "in_doubt"
         case "awaiting_approval" if call.approval is not None:
             call.status = "decided"
         case _:
             answered = call.status in ("decided", "deciding") and call.operation is None
-            call.lost += call.counted and call.effect == "read"
+            if call.counted and call.effect == "read":
+                call.lost += 1
             call.status = "decided" if answered else "proposed"

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from remit.loop.phase import ACTIVE, WAITING
 from remit.loop.schedule import Moves, schedule
-from remit.loop.state import CallState, RunState
+from remit.loop.state import MAX_ATTEMPTS, CallState, RunState
 from remit.types.outcome import Refused
 
 __all__ = [
+    "CONTEXT_FULL",
+    "RETRY_AFTER_CAP_S",
     "all_answered",
     "always",
     "answer_holds",
@@ -19,6 +21,7 @@ __all__ = [
     "cancelled",
     "context_full",
     "denials_given",
+    "earlier_turns",
     "holder_ended",
     "may_be_corrected",
     "may_retry",
@@ -27,7 +30,6 @@ __all__ = [
     "model_refused",
     "model_stopped",
     "model_stopped_while_calls_wait",
-    "models",
     "more_proposals",
     "moves",
     "no_proposals",
@@ -43,7 +45,7 @@ __all__ = [
 CONTEXT_FULL = "model.context_full"
 """How a model says that a request is longer than its context."""
 
-_ELSEWHERE = frozenset({"model.unauthorized"})
+_ELSEWHERE = frozenset({"model.unauthorized", "model.not_found"})
 """Failures that the same model repeats, and another need not have."""
 
 RETRY_AFTER_CAP_S = 300.0
@@ -67,7 +69,7 @@ def context_full(state: RunState) -> bool:
 def may_retry(state: RunState) -> bool:
     """The failed or lost request may be made again."""
     failure = state.failure
-    if state.attempt >= state.max_attempts:
+    if state.attempt >= MAX_ATTEMPTS:
         return False
     if failure is None:
         return True
@@ -79,13 +81,7 @@ def may_retry(state: RunState) -> bool:
 def unblocked(state: RunState) -> str | None:
     """The first model of the run that did not fail in this turn."""
     failed = {name for name, _ in state.blocked}
-    return next((name for name in models(state) if name not in failed), None)
-
-
-def models(state: RunState) -> tuple[str, ...]:
-    """Who may be asked, the first one first."""
-    started = state.started
-    return state.models or (() if started is None else (started.model, *started.fallbacks))
+    return next((name for name in state.models if name not in failed), None)
 
 
 def cancelled(state: RunState) -> bool:

@@ -18,7 +18,8 @@ from remit.types.ledger import Ledger
 
 __all__ = ["Limits"]
 
-_BEFORE_REQUEST = ("turns", "tokens", "usd_micros", "active_ms")
+_BEFORE_REQUEST = ("turns", "tokens", "usd_micros")
+"""What a request reserves."""
 _NOTHING = Spent()
 
 

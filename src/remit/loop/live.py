@@ -1,16 +1,13 @@
 """A run that this process drives: its state, its pen, and what the parts of the driver share.
 
 Knows the ledger and the gate's scene, and decides nothing. Invariant: `state` is the fold of what was
-noted or committed here, in order; commands are queued in the order in which their events came, and whoever
-does them is called.
+noted or committed here, in order; commands are queued in the order in which their events came.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from remit.gate import Gate, Scene
 from remit.ledger import Journal
@@ -21,7 +18,8 @@ from remit.loop.roster import Roster
 from remit.loop.spec import RunSpec
 from remit.loop.state import RunState
 from remit.loop.transcript import Transcript
-from remit.loop.transition import limit, transition
+from remit.loop.transition import stop, transition
+from remit.loop.workers import Workers
 from remit.types.change import Notify
 from remit.types.event import CallEnded, ModelRequested, Recorded, RunStarted
 from remit.types.ident import Digest, RunId
@@ -62,9 +60,8 @@ class Live:
         self.used_ids = self.transcript.used_ids
         self.roster = Roster(spec, started)
         self.speech = DeltaWriter(ledger, run)
-        self.state = RunState(run=run, max_attempts=spec.max_attempts, models=self.roster.identities)
-        self.commands: deque[Command] = deque()
-        self.called: Callable[[], None] = _nobody
+        self.state = RunState(run=run)
+        self.workers: Workers[Command] = Workers()
         self.inbox = asyncio.Lock()
         self.seen = 0
         self.journal = Journal(ledger, run, self.fold)
@@ -90,7 +87,7 @@ class Live:
 
     def take_over(self, state: RunState, recorded: Sequence[Recorded], *, epoch: int) -> None:
         """Stand where the journal stands."""
-        self.state = replace(state, max_attempts=self.spec.max_attempts, models=self.roster.identities)
+        self.state = state
         for one in recorded:
             self.transcript.add(one)
         last = recorded[-1]
@@ -111,16 +108,11 @@ class Live:
         if self.state.cancelled is not before.cancelled:
             self.scene.cancelled.set()
             self.scene.woken.ring()
-        if commands:
-            self._give(commands, recorded)
-
-    def _give(self, commands: Sequence[Command], recorded: Recorded) -> None:
         for command in commands:
             if isinstance(command, Tell):
                 self._tell(recorded)
             else:
-                self.commands.append(command)
-        self.called()
+                self.workers.put(command)
 
     def _tell(self, recorded: Recorded) -> None:
         """A receipt became an outcome: with the same commit, the conversation's next request is to carry it."""
@@ -138,10 +130,6 @@ class Live:
 
     def stop(self, reason: str) -> None:
         """The next request does not fit: end the run instead."""
-        self.state, commands = limit(self.state, reason)
-        self.commands += commands
-        self.called()
-
-
-def _nobody() -> None:
-    """Nobody drives the run yet: what is asked for waits in the queue."""
+        self.state, commands = stop(self.state, reason)
+        for command in commands:
+            self.workers.put(command)

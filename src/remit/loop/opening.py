@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from remit import ambient
 from remit.errors import BudgetExceeded
 from remit.loop import server_write
-from remit.loop.ask import requested, stop_reason
 from remit.loop.command import Ask
 from remit.loop.live import Live
 from remit.loop.notice import notices
+from remit.loop.reserve import requested, stop_reason
 from remit.loop.transcript import bulk_of, transcript
 from remit.loop.transition import fold
 from remit.types.change import Change, Create, FreeConversation

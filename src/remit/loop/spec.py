@@ -1,7 +1,6 @@
 """What the loop needs of an agent beside what its run recorded.
 
-Knows no agent. Invariant: nothing in here is read by the fold but `max_attempts` and who may be asked, so a journal
-folds alike under every version of the agent.
+Knows no agent. Invariant: nothing in here is read by the fold, so a journal folds alike under every version of the agent.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from remit.loop.state import MAX_ATTEMPTS
 from remit.types.event import Recorded
 from remit.types.ident import Json
 from remit.types.model import Model
@@ -31,7 +29,6 @@ class RunSpec:
         answer: reads the final text; None takes the text itself as the answer.
         done: true, or false, or a sentence that says what is not yet true of the outside world; async or not.
         polls: names of tools whose repeats count only while their result stays equal.
-        max_attempts: requests for one turn, the first included.
         log: told every event as it is folded; it must not raise. What it was told may yet be lost with the process.
         context_tokens: size of the models' context, where it is not that of the price list: a request that would pass it
             is not sent.
@@ -43,6 +40,5 @@ class RunSpec:
     answer: Check | None = None
     done: Callable[[], object] | None = None
     polls: frozenset[str] = frozenset()
-    max_attempts: int = MAX_ATTEMPTS
     log: Callable[[Recorded], None] | None = None
     context_tokens: int | None = None

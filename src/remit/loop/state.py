@@ -1,15 +1,15 @@
 """What a run's events add up to.
 
 Knows no clock, store or network. Invariant: equal events give equal states; a command that was given
-is remembered here, so that it is not given twice. Only a transition sets fields, and only of a copy that
-it has made: a state that somebody else can see stays as it is.
+is remembered here, so that it is not given twice. A state that somebody can see stays as it is: fields are set
+of a draft, which a transition makes and nobody else has seen yet.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, NewType
 
 from remit.budget import Tally
 from remit.loop.phase import CallStatus, Phase
@@ -21,7 +21,7 @@ from remit.types.model import Stop
 from remit.types.operation import OperationState
 from remit.types.outcome import Outcome
 
-__all__ = ["MAX_ATTEMPTS", "CallState", "Ending", "How", "RunState"]
+__all__ = ["MAX_ATTEMPTS", "CallDraft", "CallState", "Draft", "Ending", "How", "RunState", "draft_call"]
 
 MAX_ATTEMPTS = 4
 """Requests for one turn, the first included."""
@@ -65,10 +65,9 @@ class CallState:
     outcome: Outcome | None = None
     result: Label = TRUSTED
 
-    def copied(self) -> CallState:
-        """The same, to be changed."""
-        return CallState(*_OF_CALL(self))
 
+CallDraft = NewType("CallDraft", CallState)
+"""A call of a draft, which no other state shares."""
 
 _OF_CALL = attrgetter(*(one.name for one in fields(CallState)))
 
@@ -89,7 +88,7 @@ class RunState:
     Args:
         commanded: the phase's own command was given.
         label: of the context now; `asked_label` as it was when the model was last asked.
-        models: who may be asked now, beside `max_attempts` the one thing not from events; empty: those recorded.
+        models: who may be asked, the first one first: by the run's beginning, then by whoever took it up last.
         attempt: requests made for this turn. `requested`: the last one has no reply yet. `model`: who was asked last.
         operation: the last request is itself this write.
         blocked: models that failed in this turn, and from when on each may be asked again.
@@ -106,7 +105,6 @@ class RunState:
     """
 
     run: RunId
-    max_attempts: int = MAX_ATTEMPTS
     models: tuple[str, ...] = ()
     phase: Phase = Phase.START
     commanded: bool = False
@@ -181,15 +179,19 @@ class RunState:
                 return call
         return None
 
-    def copied(self) -> RunState:
-        """The same, to be changed."""
-        return RunState(*_OF_RUN(self))
+    def draft(self) -> Draft:
+        """A copy that may be changed. Its calls are still those of this state: see `draft_call`."""
+        return Draft(RunState(*_OF_RUN(self)))
 
-    def own(self, call: CallState) -> CallState:
-        """A copy of the call in its place, to be changed."""
-        mine = call.copied()
-        self.calls = tuple([mine if one is call else one for one in self.calls])
-        return mine
 
+Draft = NewType("Draft", RunState)
+"""A state that nobody has seen yet."""
 
 _OF_RUN = attrgetter(*(one.name for one in fields(RunState)))
+
+
+def draft_call(draft: Draft, call: CallState) -> CallDraft:
+    """A copy of the call in its place in the draft, to be changed."""
+    mine = CallDraft(CallState(*_OF_CALL(call)))
+    draft.calls = tuple([mine if one is call else one for one in draft.calls])
+    return mine

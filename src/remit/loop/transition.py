@@ -3,7 +3,7 @@
 No socket, clock or randomness; time is the event's. Streaming, approval, cancellation, resume and
 retry are events like all others. Invariant: the state follows from the events alone, so a fold of a
 journal, cut anywhere, and `Resumed` give a state whose commands finish the run. What is set on the way is
-set in one copy, made here; the state that was given stays as it was.
+set in one draft, made here; the state that was given stays as it was.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from remit.loop.emit import emit
 from remit.loop.ending import ending_of
 from remit.loop.facts import add
 from remit.loop.phase import Phase
-from remit.loop.state import MAX_ATTEMPTS, Ending, RunState
+from remit.loop.state import Draft, Ending, RunState
 from remit.loop.table import BUDGET_REFUSED, TABLE, Edge
 from remit.types.event import CallEnded, Event, Recorded
 
-__all__ = ["fold", "follow", "limit", "transition"]
+__all__ = ["fold", "stop", "take_edges", "transition"]
 
 _EDGES = {(edge.phase, edge.on): tuple(one for one in TABLE if (one.phase, one.on) == (edge.phase, edge.on)) for edge in TABLE}
 
@@ -33,21 +33,21 @@ def transition(state: RunState | None, recorded: Recorded) -> tuple[RunState, tu
         state: None before the first event.
     """
     before = state or RunState(run=recorded.run)
-    after = before.copied()
+    after = before.draft()
     add(after, recorded)
-    follow(after, recorded.event.kind)
+    take_edges(after, recorded.event.kind)
     return after, _news(before, recorded.event) + emit(after)
 
 
-def limit(state: RunState, reason: str) -> tuple[RunState, tuple[Command, ...]]:
+def stop(state: RunState, reason: str) -> tuple[RunState, tuple[Command, ...]]:
     """The next request does not fit: stop. Nothing is recorded before `RunEnded`; a fold comes here again."""
-    after = state.copied()
-    follow(after, BUDGET_REFUSED)
+    after = state.draft()
+    take_edges(after, BUDGET_REFUSED)
     after.ending = Ending("stopped", reason)
     return after, emit(after)
 
 
-def fold(events: Iterable[Recorded], *, max_attempts: int = MAX_ATTEMPTS) -> RunState:
+def fold(events: Iterable[Recorded]) -> RunState:
     """The state that these events add up to; what they called for is forgotten.
 
     Raises:
@@ -55,7 +55,6 @@ def fold(events: Iterable[Recorded], *, max_attempts: int = MAX_ATTEMPTS) -> Run
     """
     state: RunState | None = None
     for recorded in events:
-        state = state or RunState(run=recorded.run, max_attempts=max_attempts)
         state, _ = transition(state, recorded)
     if state is None:
         raise ValueError("a run has at least one event")
@@ -70,14 +69,14 @@ def _news(before: RunState, event: Event) -> tuple[Command, ...]:
     return (Tell(event.call),) if call is not None and call.receipted and call.status != "ended" else ()
 
 
-def follow(state: RunState, trigger: str) -> list[Edge]:
+def take_edges(draft: Draft, trigger: str) -> list[Edge]:
     """Follow the table: one edge that the trigger takes, then those that are taken at once. Returns the edges taken."""
     taken: list[Edge] = []
     on: str | None = trigger
     while True:
-        for edge in _EDGES.get((state.phase, on), ()):
-            if edge.when(state):
-                _enter(state, edge)
+        for edge in _EDGES.get((draft.phase, on), ()):
+            if edge.when(draft):
+                _enter(draft, edge)
                 taken.append(edge)
                 break
         else:
@@ -86,9 +85,10 @@ def follow(state: RunState, trigger: str) -> list[Edge]:
         on = None
 
 
-def _enter(state: RunState, edge: Edge) -> None:
+def _enter(draft: Draft, edge: Edge) -> None:
     if edge.to in _LAST:
-        state.ending = ending_of(state, origin=edge.phase)
+        draft.ending = ending_of(draft, origin=edge.phase)
     elif edge.to is Phase.EXECUTE_CALLS and edge.phase is Phase.INSPECT_STOP_REASON:
-        state.closing = True
-    state.phase, state.commanded = edge.to, False
+        draft.closing = True
+    draft.phase = edge.to
+    draft.commanded = False

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from remit.model.provider import Anthropic, OpenAIChat, OpenAIResponses, need_key, resolve
 from remit.model.replay import ReplayModel
-from remit.model.scripted import Said, ScriptedCall, ScriptedModel, call
-from remit.model.sender import Timeouts
+from remit.model.scripted import Said, ScriptedCall, ScriptedModel, call, scripted_body
+from remit.model.timeouts import Timeouts
 
 __all__ = [
     "Anthropic",
@@ -23,4 +23,5 @@ __all__ = [
     "call",
     "need_key",
     "resolve",
+    "scripted_body",
 ]

@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, cast
 
 from remit.errors import InputError, ModelError, RemitError
 from remit.model import failure
-from remit.model.stream import StreamReader, speaks_json
+from remit.model.response import MOST_BYTES, StreamReader, reader_for
 from remit.types.ident import Json
-from remit.types.model import Gather, OnPiece
+from remit.types.model import Streaming
 
 if TYPE_CHECKING:
     from httpx2 import Response
 
 __all__ = ["ClientSender", "platform_of"]
 
-_MOST_BYTES = 64 << 20
 _AWS_FRAMES = "application/vnd.amazon.eventstream"
 _PLATFORMS = {
     "Bedrock": "bedrock",
@@ -60,7 +59,7 @@ class ClientSender:
         InputError: this is no asynchronous client (`model.client`).
     """
 
-    def __init__(self, client: object, path: str, *, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(self, client: object, path: str, *, most_bytes: int = MOST_BYTES) -> None:
         post = getattr(client, "post", None)
         if not inspect.iscoroutinefunction(post):
             message = (
@@ -77,11 +76,10 @@ class ClientSender:
         """The address that the client sends to, with the path that it is asked for."""
         return str(getattr(self._client, "base_url", "")).rstrip("/") + self._path
 
-    async def post(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
+    async def post(self, body: bytes, stream: Streaming | None = None) -> bytes:
         """As `Sender.post`. The body is the same JSON, written again by the client."""
         from httpx2 import Response
 
-        hearing = None if gather is None else StreamReader(gather, heard)
         asked: dict[str, Json] = json.loads(body)
         once = {"max_retries": 0, "follow_redirects": False}
         begun = False
@@ -91,37 +89,31 @@ class ClientSender:
             # A client with middleware wraps the response in its stream, whatever it was asked to cast it to.
             response = cast("Response", getattr(answer, "response", answer))
             try:
-                return await self._content(response, hearing)
+                return await self._content(response, stream)
             finally:
                 await response.aclose()
         except RemitError:
             raise
         except Exception as error:
-            mapped = _mapped(error, begun=begun, streamed=hearing is not None)
+            mapped = _mapped(error, begun=begun, streamed=stream is not None)
             raise mapped from (error if mapped.code == "model.client" else None)
 
     async def aclose(self) -> None:
         """Nothing: the client is closed by who made it."""
 
-    async def _content(self, response: Response, hearing: StreamReader | None) -> bytes:
+    async def _content(self, response: Response, stream: Streaming | None) -> bytes:
         headers = _read(response)
         content_type = headers.get("content-type", "")
         if response.status_code != 200:
             raise failure.refused(response.status_code, headers, await response.aread())
-        is_whole = hearing is None or speaks_json(content_type)
-        chunks = self._events(response) if not is_whole and content_type.startswith(_AWS_FRAMES) else response.aiter_bytes()
-        parts: list[bytes] = []
-        size = 0
+        reader = reader_for(stream, content_type, self._most_bytes)
+        is_framed = isinstance(reader, StreamReader) and content_type.startswith(_AWS_FRAMES)
+        chunks = self._events(response) if is_framed else response.aiter_bytes()
         async with aclosing(chunks):
             async for chunk in chunks:
-                size += len(chunk)
-                if size > self._most_bytes:
-                    raise failure.unusable("it is too large")
-                if is_whole:
-                    parts.append(chunk)
-                elif hearing is not None and hearing.take(chunk):
+                if reader.take(chunk):
                     break
-        return b"".join(parts) if is_whole or hearing is None else hearing.body(headers)
+        return reader.whole(headers)
 
     async def _events(self, response: Response) -> AsyncGenerator[bytes]:
         """The events of a stream in a cloud's own frames, read by the client's package and framed as elsewhere."""

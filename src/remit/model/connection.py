@@ -6,22 +6,19 @@ end is never used again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import h11
 
-from remit.model.line import Line
+from remit.model.transport import Transport
 
-__all__ = ["Broken", "Connection", "Headers"]
-
-Headers = Sequence[tuple[bytes, bytes]]
-"""Names in lower case, and values."""
+__all__ = ["Connection", "ConnectionBroken"]
 
 _HEAD_BYTES = 100 * 1024
 """The largest head of a response that is taken in."""
 
 
-class Broken(Exception):
+class ConnectionBroken(Exception):
     """The connection is gone, or what came over it is no HTTP; `sent` is False where nothing of the request has left."""
 
     def __init__(self, *, sent: bool = True) -> None:
@@ -32,8 +29,8 @@ class Broken(Exception):
 class Connection:
     """One connection; a request at a time."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
         self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
 
     async def send(self, request: h11.Request, body: bytes, limit_s: float | None) -> None:
@@ -41,48 +38,49 @@ class Connection:
 
         Raises:
             TimeoutError: nothing moved for so long.
-            Broken: nothing was sent.
+            ConnectionBroken: nothing was sent.
         """
         protocol = self._h11
         head = protocol.send(request) or b""
         protocol.send_with_data_passthrough(h11.Data(data=body))
         protocol.send(h11.EndOfMessage())
         try:
-            await self._line.send(head + body, limit_s)
+            await self._transport.send(head + body, limit_s)
         except OSError as error:
             if isinstance(error, TimeoutError):
                 raise
-            raise Broken(sent=False) from None
+            raise ConnectionBroken(sent=False) from None
 
-    async def head(self, limit_s: float | None) -> tuple[int, Headers]:
-        """The status and headers of the response.
+    async def response(self, limit_s: float | None) -> tuple[int, Mapping[str, str]]:
+        """How the response begins: its status, and its headers by their names in lower case.
 
         Raises:
             TimeoutError: nothing came for so long.
-            Broken: there will be none.
+            ConnectionBroken: there will be none.
         """
         while True:
             event = await self._next(limit_s)
             if isinstance(event, h11.Response):
-                return event.status_code, event.headers
+                headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
+                return event.status_code, headers
             if not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
-                raise Broken
+                raise ConnectionBroken
 
-    async def more(self, limit_s: float | None) -> bytes | None:
+    async def read(self, limit_s: float | None) -> bytes | None:
         """The next bytes of the response, None at its end.
 
         Raises:
             TimeoutError: nothing came for so long.
-            Broken: it ended before it was whole.
+            ConnectionBroken: it ended before it was whole.
         """
         event = await self._next(limit_s)
         if isinstance(event, h11.Data):
             return bytes(event.data)
         if isinstance(event, h11.EndOfMessage):
             return None
-        raise Broken
+        raise ConnectionBroken
 
-    def rest(self) -> bool:
+    def reuse(self) -> bool:
         """Make ready for the next request; False where there can be none."""
         protocol = self._h11
         if protocol.our_state is not h11.DONE or protocol.their_state is not h11.DONE or protocol.trailing_data[0]:
@@ -93,20 +91,20 @@ class Connection:
     @property
     def is_stale(self) -> bool:
         """Whether the other side has closed it, or said what nobody asked for, since the last response."""
-        return self._line.is_stale
+        return self._transport.is_stale
 
     def close(self) -> None:
-        self._line.close()
+        self._transport.close()
 
     async def _next(self, limit_s: float | None) -> object:
         protocol = self._h11
         try:
             while (event := protocol.next_event()) is h11.NEED_DATA:
-                protocol.receive_data(await self._line.read(limit_s))
+                protocol.receive_data(await self._transport.read(limit_s))
         except h11.RemoteProtocolError:
-            raise Broken from None
+            raise ConnectionBroken from None
         except OSError as error:
             if isinstance(error, TimeoutError):
                 raise
-            raise Broken from None
+            raise ConnectionBroken from None
         return event

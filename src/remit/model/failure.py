@@ -34,6 +34,7 @@ _MESSAGES = {
     "model.timeout": "the provider did not answer in time",
     "model.refused_request": "the provider called the request itself wrong",
     "model.unauthorized": "the provider did not accept the key, or it may not use this model",
+    "model.not_found": "the provider has no such model",
     "model.context_full": "the conversation is longer than the model's context",
     "model.stream_cut": "the provider's stream ended before its reply did",
     "model.unusable": "the provider's response cannot be used",
@@ -62,11 +63,13 @@ _BY_WORD = {
     "permission_error": "model.unauthorized",
     "billing_error": "model.unauthorized",
     "insufficient_quota": "model.unauthorized",
+    "not_found_error": "model.not_found",
+    "model_not_found": "model.not_found",
     "timeout_error": "model.timeout",
     "throttlingException": "model.rate_limited",
     "modelTimeoutException": "model.timeout",
 }
-_WRONG = frozenset({"invalid_request_error", "not_found_error", "request_too_large", "invalid_prompt", "validationException"})
+_WRONG = frozenset({"invalid_request_error", "request_too_large", "invalid_prompt", "validationException"})
 _RETRYABLE = frozenset({"model.rate_limited", "model.overloaded", "model.unavailable", "model.timeout"})
 
 
@@ -112,7 +115,8 @@ def _failed(message: str, code: str, said: _Said, headers: Mapping[str, str], *,
 
 def timed_out(phase: Phase) -> ModelError:
     """The error for a wait that was too long; after `connect` nothing had been sent."""
-    return ModelError(f"{_MESSAGES['model.timeout']} ({phase})", code="model.timeout", retryable=True, phase=phase)
+    message = f"{_MESSAGES['model.timeout']} ({phase})"
+    return ModelError(message, code="model.timeout", retryable=True, phase=phase, sent=phase != "connect")
 
 
 def lost(*, sent: bool, why: str = "") -> ModelError:

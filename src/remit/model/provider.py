@@ -14,9 +14,10 @@ from urllib.parse import SplitResult, urlsplit
 from remit.canonical import digest
 from remit.errors import InputError
 from remit.model.client import ClientSender, platform_of
-from remit.model.sender import Sender, Timeouts
+from remit.model.sender import Sender
+from remit.model.timeouts import Timeouts
 from remit.types.ident import Digest
-from remit.types.model import Gather, Model, OnPiece, ProtocolName, Wire
+from remit.types.model import Model, ProtocolName, Streaming, Wire
 from remit.wire import wire_for
 
 __all__ = ["Anthropic", "OpenAIChat", "OpenAIResponses", "need_key", "resolve"]
@@ -84,7 +85,7 @@ class _Remote:
     def wire(self) -> Wire:
         return wire_for(self._service.protocol)
 
-    async def ask(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
+    async def ask(self, body: bytes, stream: Streaming | None = None) -> bytes:
         """Send one request body, return the response body. Asks once.
 
         Raises:
@@ -95,7 +96,7 @@ class _Remote:
             InputError: there is no key (`model.key`), the message names the variable; or the environment's proxy
                 cannot be used (`model.proxy`).
         """
-        return await self._sender.post(body, gather, heard)
+        return await self._sender.post(body, stream)
 
     def digest(self) -> Digest:
         return digest("remit.model", f"{self.identity}\n{self._url}")

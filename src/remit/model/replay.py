@@ -6,7 +6,6 @@ it was recorded, and to no other; a request that was not made then is an error t
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -16,10 +15,10 @@ from typing import cast
 from remit.canonical import digest
 from remit.errors import InputError, ModelError
 from remit.loop import Transcript
-from remit.model.stream import StreamReader
+from remit.model.response import play
 from remit.types.event import ModelRequested, Recorded, Replied, RequestFailed, RunStarted
 from remit.types.ident import Digest, Json, Wording
-from remit.types.model import Gather, OnPiece, ProtocolName, Reply, Wire
+from remit.types.model import ProtocolName, Reply, Streaming, Wire
 from remit.wire import render, wire_for
 
 __all__ = ["ReplayModel"]
@@ -91,12 +90,12 @@ class ReplayModel:
     def digest(self) -> Digest:
         return digest("remit.model", f"replay\n{self.identity}\n{self._wire.protocol}")
 
-    async def ask(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
+    async def ask(self, body: bytes, stream: Streaming | None = None) -> bytes:
         """The recorded reply to this request.
 
         Raises:
-            ModelError: no such request was recorded, or no end of it (`replay.miss`; `details` has the `turn` and what
-                `differs`); or it failed then, with the code of its failure. Not retryable.
+            ModelError: no such request was recorded (`replay.miss`; `details` has the `turn` and what `differs`), or
+                not how it ended (`replay.end`); or it failed then, with the code of its failure. Not retryable.
         """
         head, messages = _parts(body)
         found = self._find(head, messages)
@@ -106,13 +105,7 @@ class ReplayModel:
         if asked.reply is None:
             raise _never_answered(asked)
         reply = self._wire.restore(_reply(asked.reply))
-        if gather is None:
-            return reply
-        hearing = StreamReader(gather, heard)
-        for event in render(self._wire.protocol, reply):
-            await asyncio.sleep(0)
-            hearing.take(event)
-        return hearing.body({})
+        return reply if stream is None else await play(render(self._wire.protocol, reply), stream)
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -216,5 +209,5 @@ def _never_answered(asked: _Asked) -> ModelError:
     failure = asked.failure
     if failure is not None:
         return ModelError(failure.message, code=failure.code, retryable=False, turn=asked.turn)
-    message = f"the record has no reply of turn {asked.turn}: the record ends here"
-    return ModelError(message, code="replay.miss", retryable=False, turn=asked.turn, differs="the record ends here")
+    message = f"the record has no reply of turn {asked.turn}: it ends here"
+    return ModelError(message, code="replay.end", retryable=False, turn=asked.turn)

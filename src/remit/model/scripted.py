@@ -6,27 +6,22 @@ equal requests get equal replies; the ids of calls follow from the length of the
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from remit.canonical import digest, item_spans
+from remit.canonical import digest
 from remit.errors import InputError, ModelError
 from remit.model import failure
-from remit.model.stream import StreamReader
+from remit.model.response import play
 from remit.types.budget import Usage
 from remit.types.ident import Digest, Json
-from remit.types.model import Gather, OnPiece, ProtocolName, Stop, Wire
+from remit.types.model import ProtocolName, Stop, Streaming, Wire
 from remit.wire import render, wire_for
 from remit.wire.text import quote
 
-__all__ = ["Said", "ScriptedCall", "ScriptedModel", "call"]
-
-
-_KEPT = 16
-"""So many transcripts are counted side by side without being read again."""
+__all__ = ["Said", "ScriptedCall", "ScriptedModel", "call", "scripted_body"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +62,11 @@ class Turn:
     usage: Usage | None = None
     cut: int | None = None
 
+    @property
+    def mints(self) -> bool:
+        """Whether a call of it needs an id."""
+        return any(one.id is None for one in self.calls)
+
 
 Said = str | ScriptedCall | Sequence[ScriptedCall] | tuple[str, Sequence[ScriptedCall]] | Turn | BaseException | bytes
 """What a reply can be written as: text, calls, both, a `ScriptedModel.turn(...)`, an error to raise, a body as it is."""
@@ -91,7 +91,6 @@ class ScriptedModel:
         self._turns = turns
         self._wire = wire_for(protocol)
         self._name = name
-        self._lengths = _Lengths()
         self.requests: list[bytes] = []
         """The bodies that it was asked, in their order."""
 
@@ -130,8 +129,8 @@ class ScriptedModel:
     def digest(self) -> Digest:
         return digest("remit.model", f"{self.identity}\n{self._wire.protocol}")
 
-    async def ask(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
-        """The next reply; streamed in small pieces where a stream is gathered.
+    async def ask(self, body: bytes, stream: Streaming | None = None) -> bytes:
+        """The next reply; streamed in small pieces where a stream is asked for.
 
         Raises:
             ModelError: the script is at its end (`model.script_ended`), or this reply is cut (`model.stream_cut`).
@@ -149,10 +148,12 @@ class ScriptedModel:
                 return said
             case _:
                 turn = _turn(said)
-        reply = self._written(turn, body)
-        if gather is None and turn.cut is None:
-            return reply
-        return await self._streamed(reply, turn, None if gather is None else StreamReader(gather, heard))
+        reply = scripted_body(turn, self._wire, _length(body) if turn.mints else 0)
+        if stream is not None:
+            reply = await play(render(self._wire.protocol, reply)[: turn.cut], stream)
+        if turn.cut is not None:
+            raise failure.cut()
+        return reply
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -169,23 +170,22 @@ class ScriptedModel:
             )
         return self._turns[count - 1]
 
-    def _written(self, turn: Turn, asked: bytes) -> bytes:
-        minted = any(one.id is None for one in turn.calls)
-        place = self._lengths.of(asked) if minted else 0
-        calls = [
-            (f"call_{place}_{position}" if one.id is None else one.id, one.name, one.arguments)
-            for position, one in enumerate(turn.calls)
-        ]
-        return self._wire.reply(turn.text, calls, stop=turn.stop, usage=turn.usage)
 
-    async def _streamed(self, reply: bytes, turn: Turn, hearing: StreamReader | None) -> bytes:
-        for event in render(self._wire.protocol, reply)[: turn.cut]:
-            await asyncio.sleep(0)
-            if hearing is not None:
-                hearing.take(event)
-        if hearing is None or turn.cut is not None:
-            raise failure.cut()
-        return hearing.body({})
+def scripted_body(said: Said, wire: Wire, place: int) -> bytes:
+    """A whole response body that says so.
+
+    Args:
+        place: the number of messages that it answers; the ids of calls without one follow from it.
+
+    Raises:
+        InputError: this is no reply: an error, or bytes (`model.script`).
+    """
+    turn = _turn(said)
+    calls = [
+        (f"call_{place}_{position}" if one.id is None else one.id, one.name, one.arguments)
+        for position, one in enumerate(turn.calls)
+    ]
+    return wire.reply(turn.text, calls, stop=turn.stop, usage=turn.usage)
 
 
 def _turn(said: Said) -> Turn:
@@ -205,30 +205,8 @@ def _turn(said: Said) -> Turn:
             return Turn("", calls)
 
 
-class _Lengths:
-    """How many messages a request holds. One that goes on from another is counted from where that one ended, so that a
-    long transcript is not read again for each of its turns."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, int] = {}
-        """Requests as far as their last message, the newest last."""
-
-    def of(self, body: bytes) -> int:
-        """The number of messages, 0 where there are none."""
-        for stem, count in reversed(self._known.items()):
-            if body.startswith(stem) and body[len(stem)] in b",]":
-                del self._known[stem]
-                more = body[len(stem) :].decode()
-                return self._keep(body, count + (len(item_spans(f"[{more[1:]}")) if more[0] == "," else 0))
-        asked: dict[str, Json] = json.loads(body)
-        messages = asked.get("messages", asked.get("input"))
-        count = len(messages) if isinstance(messages, list) else 0
-        is_last = bool(count) and next(reversed(asked)) in ("messages", "input")
-        return self._keep(body, count) if is_last else count
-
-    def _keep(self, body: bytes, count: int) -> int:
-        if body.endswith(b"]}"):
-            self._known[body[:-2]] = count
-            while len(self._known) > _KEPT:
-                del self._known[next(iter(self._known))]
-        return count
+def _length(body: bytes) -> int:
+    """How many messages a request holds."""
+    asked: dict[str, Json] = json.loads(body)
+    messages = asked.get("messages", asked.get("input"))
+    return len(messages) if isinstance(messages, list) else 0

@@ -68,7 +68,7 @@ def _ended(state: State, run: RunId, live: Live) -> None:
     _forget(state, run, live)
     if live.task.cancelled():
         return
-    state.hush(run)
+    state.drop_deltas(run)
     error = live.task.exception()
     if error is None:
         state.lost.pop(run, None)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from remit.agent import Agent
 from remit.errors import InputError, NotFound
-from remit.gate import Gate
+from remit.gate import Gate, Recalled
 from remit.loop import Driver
 from remit.model import resolve
 from remit.owner.history import Histories
@@ -157,13 +157,13 @@ class State:
             if not self.heard[run]:
                 del self.heard[run]
                 if run not in self.live:
-                    self.hush(run)
+                    self.drop_deltas(run)
 
-    def hush(self, run: RunId) -> None:
+    def drop_deltas(self, run: RunId) -> None:
         """The run stands still here: what was told of its last reply is forgotten, once nobody here listens."""
         if run in self.spoke and run not in self.heard:
             self.spoke.discard(run)
-            self.ledger.hush(run)
+            self.ledger.drop_deltas(run)
 
     def bound(self, name: str) -> Bound:
         """The agent of that name, ready to run.
@@ -213,7 +213,7 @@ class State:
             budget=agent.budget,
             progress=recorder.log_progress,
             dry_run=self.dry_run,
-            outcomes=self.outcomes,
+            runner=None if self.outcomes is None else Recalled(self.outcomes),
         )
 
 

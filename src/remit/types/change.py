@@ -26,6 +26,7 @@ __all__ = [
     "Notify",
     "OpenOperation",
     "PassEvidence",
+    "RowChange",
     "Spend",
     "TakeNotice",
     "VoidApproval",
@@ -175,7 +176,7 @@ class Notice:
     notify: Notify
 
 
-Change = (
+RowChange = (
     HoldConversation
     | FreeConversation
     | OpenOperation
@@ -184,8 +185,11 @@ Change = (
     | AskPerson
     | ConsumeApproval
     | VoidApproval
-    | Spend
     | KeepBlob
     | Notify
     | TakeNotice
 )
+"""A change that stands for itself."""
+
+Change = RowChange | Spend
+"""Any change; what a commit spends of one scope is added up and made last."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from functools import cache, lru_cache
-from operator import attrgetter
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import orjson
@@ -41,14 +40,7 @@ T = TypeVar("T")
 
 def encode_event(event: Event) -> str:
     """JSON text of an event, its kind included."""
-    try:
-        names, values_of, labelled = _shape(type(event))
-        fields = dict(zip(names, values_of(event), strict=True))
-        if labelled:
-            fields["label"] = _fragment(event.label)  # type: ignore[union-attr]
-        return orjson.dumps(fields, default=_plain).decode()
-    except TypeError:
-        return _encode(event)
+    return _encode(event)
 
 
 def decode_event(kind: str, text: str) -> Event:
@@ -91,19 +83,6 @@ def encode_label(label: Label) -> str:
 def decode_label(text: str) -> Label:
     """The label that `text` holds. Raises `LedgerError` (`ledger.unreadable`) if it holds none."""
     return _decode(_labels(), text)
-
-
-@cache
-def _shape(kind: type[Event]) -> tuple[tuple[str, ...], attrgetter[tuple[object, ...]], bool]:
-    """The names of an event's fields, what gets their values, and whether one is its label."""
-    names = tuple(field.name for field in dataclasses.fields(kind))
-    return names, attrgetter(*names), "label" in names
-
-
-@lru_cache(maxsize=256)
-def _fragment(label: Label) -> orjson.Fragment:
-    """A label's text: a run has few, and an event nearly always has one."""
-    return orjson.Fragment(orjson.dumps(label, default=_plain))
 
 
 def _encode(value: object) -> str:

@@ -308,12 +308,16 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """An owner took the run up. `scopes_from` says where the principal's scopes of now come from."""
+    """An owner took the run up. `scopes_from` says where the principal's scopes of now come from.
+
+    `models` are the identities of those whom the run may ask from now on, the first one first.
+    """
 
     owner: OwnerId
     scopes: tuple[str, ...]
     scopes_from: Literal["caller", "principals", "recorded"]
     agent_digest: Digest | None = None
+    models: tuple[str, ...] = ()
     kind: Literal["run.resumed"] = "run.resumed"
 
 

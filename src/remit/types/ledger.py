@@ -224,7 +224,7 @@ class Ledger(Protocol):
 
     # what is being written, beside the record
 
-    def publish(self, deltas: Sequence[Delta]) -> None:
+    def publish_deltas(self, deltas: Sequence[Delta]) -> None:
         """Let followers in any process hear these deltas of one run: at once, not durably; never raises.
 
         The deltas of an earlier attempt of the run are forgotten with the first of a later one.
@@ -238,7 +238,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def hush(self, run: RunId) -> None:
+    def drop_deltas(self, run: RunId) -> None:
         """Forget the run's deltas: its reply is committed, or nothing more comes. Never raises."""
         ...
 

@@ -29,6 +29,7 @@ __all__ = [
     "Reply",
     "ResultText",
     "Stop",
+    "Streaming",
     "Wire",
 ]
 
@@ -210,6 +211,14 @@ class Gather(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """How a reply that is asked for as a stream is taken in: what puts it together, and who is told its pieces."""
+
+    gather: Gather
+    on_piece: OnPiece
+
+
 class Wire(Protocol):
     """A provider's protocol, pure: no socket, clock or randomness. Any method may raise `ProtocolError`."""
 
@@ -283,13 +292,12 @@ class Model(Protocol):
     @property
     def wire(self) -> Wire: ...
 
-    async def ask(self, body: bytes, gather: Gather | None = None, heard: OnPiece | None = None) -> bytes:
+    async def ask(self, body: bytes, stream: Streaming | None = None) -> bytes:
         """Send one request body, return the response body.
 
         Args:
             body: the request.
-            gather: puts the stream together that `body` asks for; None where it asks for none.
-            heard: told what `gather` gives, as it comes.
+            stream: takes in the stream that `body` asks for; None where it asks for none.
 
         Raises:
             ModelError: it failed; `retryable` and `details["retry_after_s"]` say if and when to ask again, and

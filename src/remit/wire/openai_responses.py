@@ -15,6 +15,7 @@ from remit.types.budget import Usage
 from remit.types.ident import Json, Wording
 from remit.types.model import Gather, HeadSpec, ProtocolName, Reading, Reply, ResultText, Stop
 from remit.types.part import File, Image, Part, Text
+from remit.types.server_tool import waits_for_approval
 from remit.wire import media, openai_responses_history, openai_responses_mend, openai_responses_reply
 from remit.wire.name import wire_name, wire_names, wire_names_of
 from remit.wire.openai_responses_stream import OpenAIResponsesGather
@@ -179,7 +180,7 @@ def _tools(spec: HeadSpec) -> dict[str, Json]:
 
 def _hosted(tools: Sequence[Mapping[str, Json]]) -> list[Json]:
     for tool in tools:
-        if tool.get("type") == "mcp" and tool.get("require_approval") != "never":
+        if waits_for_approval(tool):
             why = "a hosted mcp server needs require_approval: never; its approvals are not the gate's"
             raise InputError(why, code="server_tool.approval")
     bare = [{key: value for key, value in tool.items() if key != "max_uses"} for tool in tools]

@@ -12,6 +12,7 @@ from remit.canonical import member_spans
 from remit.errors import InputError
 from remit.types.ident import Json, Wording
 from remit.types.model import HeadSpec
+from remit.types.server_tool import runs_here
 from remit.wire.text import quote
 
 __all__ = ["check_server_tools", "finish", "join", "renamed"]
@@ -21,21 +22,6 @@ _MERGED = ("output_config", "text")
 
 _HARMLESS: dict[str, Json] = {"n": 1, "store": False, "background": False, "truncation": "disabled"}
 """Refused settings, with the value that says what is done anyway."""
-
-
-_RUN_HERE = (
-    "function",
-    "custom",
-    "namespace",
-    "bash",
-    "text_editor",
-    "memory",
-    "computer",
-    "browser_toolset",
-    "local_shell",
-    "apply_patch",
-)
-"""Tools that the provider declares, and the application runs."""
 
 
 def finish(own: Mapping[str, Json], spec: HeadSpec, *, refused: Mapping[str, str], caps: Sequence[str]) -> Wording:
@@ -90,15 +76,7 @@ def check_server_tools(tools: Sequence[Mapping[str, Json]], run_there: Collectio
     checked: list[Json] = []
     for tool in tools:
         kind = tool.get("type")
-        if not isinstance(kind, str) or _run_here(kind, tool) or not kind.startswith(tuple(run_there or ("",))):
+        if not isinstance(kind, str) or runs_here(tool) or not kind.startswith(tuple(run_there or ("",))):
             raise InputError("a server tool must be of a type that the provider runs itself", code="server_tool.type")
         checked.append(dict(tool))
     return checked
-
-
-def _run_here(kind: str, tool: Mapping[str, Json]) -> bool:
-    """Whether the application runs it; some types say in a member who does."""
-    if kind == "shell":
-        place = tool.get("environment")
-        return not isinstance(place, dict) or not str(place.get("type")).startswith("container")
-    return kind.startswith(_RUN_HERE) or tool.get("execution") == "client"

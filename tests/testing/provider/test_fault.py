@@ -13,7 +13,7 @@ import pytest
 from remit import ambient
 from remit.errors import ModelError, ProtocolError
 from remit.testing import FakeProvider, fault
-from remit.types.model import HeadSpec, Model, Piece
+from remit.types.model import HeadSpec, Model, Piece, Streaming
 from remit.types.part import Text
 
 PROTOCOLS = ("anthropic", "openai-chat", "openai-responses")
@@ -30,7 +30,7 @@ async def ask(model: Model, *, stream: bool) -> tuple[bytes, list[Piece]]:
     heard: list[Piece] = []
     if not stream:
         return await model.ask(body_of(model, stream=False)), heard
-    return await model.ask(body_of(model, stream=True), model.wire.gather({}), heard.append), heard
+    return await model.ask(body_of(model, stream=True), Streaming(model.wire.gather({}), heard.append)), heard
 
 
 def play(turns: Any, story: Callable[[FakeProvider], Awaitable[None]]) -> None:

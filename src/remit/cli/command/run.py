@@ -62,9 +62,8 @@ def run(
     """Run a request until it has ended or waits for a person.
 
     Progress goes to standard error, on a terminal with the model's words as they come; the result goes to standard
-    output. Whoever may run this command here could run
-    the handlers themselves, so without --scope the principal may do all that the agent's tools ask for; give
-    --scope for each thing it may do instead (an empty one for nothing).
+    output. Whoever may run this command here could run the handlers themselves, so without --scope the principal may
+    do all that the agent's tools ask for; give --scope for each thing it may do instead (an empty one for nothing).
     With --dry-run the model is asked and reads run; a write is decided as always and then not done: the model is told
     what its preview says, and a tool without one is refused. No ledger is read or written, so an effect that has
     happened already is not known.
@@ -108,7 +107,7 @@ async def _asked(
 ) -> Standing:
     """Ask, and tell what happens until the run stands still. Its words are asked for where somebody reads them."""
     name = load.agent(agent).name
-    if progress.words:
+    if progress.shows_words:
         steps = remit.stream(name, request, principal=principal, conversation=conversation, request_id=request_id)
         return await progress.through(steps)
     begun = await remit.submit(name, request, principal=principal, conversation=conversation, request_id=request_id)

@@ -16,7 +16,7 @@ from remit.types.outcome import Succeeded
 
 __all__ = ["Compared", "Decided", "compare"]
 
-_RECORD_ENDS = "the record ends here"
+_MISSED = ("replay.miss", "replay.end")
 
 
 @dataclass(slots=True)
@@ -80,13 +80,13 @@ def compare(record: Record, again: Again) -> Compared:
     then, now = _decided(record.events), _decided(again.events)
     missed = _missed(again.events)
     ends = (_end(record.events), _end(again.events))
-    if missed is not None and missed.endswith(_RECORD_ENDS) and not ends[0].startswith("finished"):
+    if missed is not None and missed.code == "replay.end" and not _is_finished(record.events):
         missed, ends = None, (ends[0], ends[0])  # nobody knows how it would have gone on
     return Compared(
         calls={call: (then.get(call), now.get(call)) for call in {**then, **now}},
         ends=ends,
         head_differs=again.head_differs,
-        missed=missed,
+        missed=None if missed is None else missed.message,
         refused=again.refused,
     )
 
@@ -109,9 +109,14 @@ def _decided(events: Sequence[Recorded]) -> dict[CallId, Decided]:
     return found
 
 
-def _missed(events: Sequence[Recorded]) -> str | None:
-    failed = [one.event for one in events if isinstance(one.event, RequestFailed)]
-    return next((one.message for one in failed if one.code == "replay.miss"), None)
+def _missed(events: Sequence[Recorded]) -> RequestFailed | None:
+    """The request that the record has no answer to."""
+    failed = (one.event for one in events if isinstance(one.event, RequestFailed))
+    return next((one for one in failed if one.code in _MISSED), None)
+
+
+def _is_finished(events: Sequence[Recorded]) -> bool:
+    return any(isinstance(one.event, RunEnded) and one.event.how == "finished" for one in events)
 
 
 def _end(events: Sequence[Recorded]) -> str:

@@ -44,6 +44,7 @@ class Record:
     """One run as it was recorded.
 
     Args:
+        started: its first event.
         request: JSON text of what was asked for.
         before: the runs of its conversation before it, oldest first.
         others: runs whose operations answered calls of this one.
@@ -52,18 +53,12 @@ class Record:
 
     row: RunRow
     events: tuple[Recorded, ...]
+    started: RunStarted
     request: str
     approvals: tuple[Approval, ...]
     before: tuple[Earlier, ...] = ()
     others: tuple[Earlier, ...] = ()
     blobs: tuple[KeepBlob, ...] = ()
-
-    @property
-    def started(self) -> RunStarted:
-        """Its first event."""
-        first = self.events[0].event
-        assert isinstance(first, RunStarted)
-        return first
 
     def outcome(self, call: CallId) -> Outcome | None:
         """What the model was told that a call came to; None if it never was."""
@@ -100,13 +95,15 @@ async def read(ledger: Ledger, row: RunRow) -> Record:
     events = tuple(await ledger.read(row.id))
     if row.host:
         raise InputError(f"{row.id} is driven by another loop; what its model said is not recorded", code="replay.host")
-    if not events:
+    started = events[0].event if events else None
+    if not isinstance(started, RunStarted):
         raise InputError(f"{row.id} has not started yet", code="replay.queued")
     before = await _before(ledger, events)
     others = await _others(ledger, row, events)
     return Record(
         row=row,
         events=events,
+        started=started,
         request=await ledger.request(row.id),
         approvals=tuple(await ledger.approvals(run=row.id, state=None, limit=None)),
         before=tuple(Earlier(one.row, one.events, others.pop(one.row.id, ())) for one in before),

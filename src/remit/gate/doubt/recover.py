@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from remit import ambient
 from remit.errors import Conflict
-from remit.gate.attempt import Tried, after, context_for, requester, try_once
+from remit.gate.attempt import after, context_for, requester
 from remit.gate.code import fail, unknown
 from remit.gate.desk import Desk
 from remit.gate.inquire import inquire
 from remit.gate.note import Moved, moved
 from remit.gate.result import describe, shape
+from remit.gate.runner import Tried
 from remit.gate.scene import Scene
 from remit.gate.step.lookup import answer_of
 from remit.tool import CANNOT_TELL, DID_NOT, Arguments, Happened, Tool
@@ -139,7 +140,7 @@ async def _dispatch(case: Case, tried: Tried, tool: Tool, *, clean: bool) -> Tri
         except Conflict as moved_on:
             return await _settled(case, operation, moved_on)
         ambient.reach("dispatch.after")
-        return await try_once(desk, scene, after(operation, step), tool, clean=clean)
+        return await desk.runner.write(desk, scene, after(operation, step), tool, clean=clean)
 
 
 # reconcile

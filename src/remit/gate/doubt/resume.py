@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remit import ambient
-from remit.gate.attempt import Tried
 from remit.gate.consider import consider
 from remit.gate.desk import Desk
 from remit.gate.doubt.recover import give_up
 from remit.gate.draft import Draft
 from remit.gate.note import end
 from remit.gate.reconsider import reconsider
+from remit.gate.runner import Tried
 from remit.gate.scene import Plan, Proposal, Scene
 from remit.gate.step.execute import execute, finish
 from remit.gate.step.lookup import answer_of

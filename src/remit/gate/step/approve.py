@@ -20,9 +20,14 @@ from remit.types.change import AskPerson, Change
 from remit.types.event import ApprovalRequested, OperationMoved
 from remit.types.ident import Json, OperationId
 
-__all__ = ["approve", "ask_again", "question", "row_for"]
+__all__ = ["approve", "ask_again", "needs_person", "question", "row_for", "subject_of"]
 
 _QUESTION_S = 86_400.0
+
+
+def needs_person(draft: Draft) -> bool:
+    """Whether a person is asked before the call goes on: for what is wanted, or because that is all that it does."""
+    return draft.wanted is not None or (draft.resolved.effect.kind == "ask" and draft.resolved.name != "withdraw")
 
 
 async def approve(draft: Draft, wanted: Wanted) -> Stop | None:

@@ -12,25 +12,22 @@ from typing import Literal
 
 from remit import ambient
 from remit.errors import Conflict, KeyTaken
-from remit.gate.attempt import Tried, after, context_for, no_effect, try_once
-from remit.gate.code import fail, not_run
+from remit.gate.attempt import after
+from remit.gate.code import not_run
 from remit.gate.consider import consider
 from remit.gate.desk import Desk
 from remit.gate.doubt.follow import follow
 from remit.gate.doubt.recover import Case, recover
 from remit.gate.draft import Draft, Stop
-from remit.gate.handler import Ending, attempt
 from remit.gate.note import Moved, end, moved
-from remit.gate.recall import recall, recalled
 from remit.gate.reconsider import reconsider
-from remit.gate.result import describe, shape
+from remit.gate.runner import Tried
 from remit.gate.scene import Plan, Scene
 from remit.gate.step.authorize import authorize
 from remit.gate.step.lookup import doubts
 from remit.gate.stop import withdraw
-from remit.gate.tell import label_of, told
-from remit.tool import Arguments, NoEffect
-from remit.trace import log_traceback
+from remit.gate.tell import label_of
+from remit.tool import Arguments
 from remit.types.change import Change, ConsumeApproval, VoidApproval
 from remit.types.event import OperationMoved
 from remit.types.ident import OperationId
@@ -68,40 +65,21 @@ async def _wait_for_rate(desk: Desk, plan: Plan, scene: Scene) -> None:
 
 
 async def _read(desk: Desk, plan: Plan, scene: Scene, started_s: float) -> None:
-    tool = plan.tool
-    async with desk.slots.taken(tool.concurrency, read=True):
+    async with desk.slots.taken(plan.tool.concurrency, read=True):
         if scene.cancelled.is_set():
             end(scene, plan.proposal, not_run("cancelled"), started_s=started_s)
             return
-        if desk.outcomes is not None:
-            _recalled(desk, plan, scene, recalled(desk.outcomes, plan.call))
-            return
-        ending = await attempt(tool, plan.arguments, context_for(desk, scene, plan.call, tool))
-    if ending.error is not None:
-        log_traceback(ending.error, mask=desk.redaction.text, run=scene.run, call=plan.call, tool=tool.name)
-    outcome, changes, detail = _read_outcome(desk, plan, ending)
-    if plan.approval is not None:
-        changes = (*changes, ConsumeApproval(plan.approval.id))
-    label = _label(desk, plan, scene, outcome)
-    end(scene, plan.proposal, told(plan, outcome), label=label, started_s=started_s, detail=detail, changes=changes)
-
-
-def _recalled(desk: Desk, plan: Plan, scene: Scene, outcome: Outcome) -> None:
-    changes: tuple[Change, ...] = () if plan.approval is None else (ConsumeApproval(plan.approval.id),)
-    end(scene, plan.proposal, outcome, label=_label(desk, plan, scene, outcome), changes=changes)
-
-
-def _read_outcome(desk: Desk, plan: Plan, ending: Ending) -> tuple[Outcome, tuple[Change, ...], str | None]:
-    detail = None if ending.error is None else describe(desk.redaction, ending.error)
-    if ending.how == "returned":
-        shaped = shape(desk.redaction, plan.tool, ending.value, operation=None)
-        return shaped.outcome, shaped.changes, shaped.detail
-    if isinstance(ending.error, NoEffect):
-        return no_effect(desk, ending.error, None), (), detail
-    if ending.how == "timeout":
-        return fail("tool.timeout"), (), detail
-    code = "tool.failed" if ending.how == "raised" else "tool.not_started"
-    return fail(code, f"({type(ending.error).__name__})"), (), detail
+        ran = await desk.runner.read(desk, plan, scene)
+    changes = ran.changes if plan.approval is None else (*ran.changes, ConsumeApproval(plan.approval.id))
+    end(
+        scene,
+        plan.proposal,
+        desk.runner.told(plan, ran.outcome),
+        label=_label(desk, plan, scene, ran.outcome),
+        started_s=started_s,
+        detail=ran.detail,
+        changes=changes,
+    )
 
 
 # writes
@@ -173,9 +151,7 @@ async def _dispatch_and_try(
             return OperationId(str(taken.details["operation"]))
         if operation is None:
             return _Not.ANSWERED
-        if desk.outcomes is not None:
-            return recall(desk.outcomes, scene, operation)
-        return await try_once(desk, scene, operation, plan.tool, clean=True)
+        return await desk.runner.write(desk, scene, operation, plan.tool, clean=True)
 
 
 async def _dispatch(desk: Desk, plan: Plan, scene: Scene) -> Operation | None:
@@ -242,7 +218,7 @@ async def finish(desk: Desk, plan: Plan, scene: Scene, tried: Tried, *, started_
     end(
         scene,
         plan.proposal,
-        told(plan, tried.outcome),
+        desk.runner.told(plan, tried.outcome),
         label=_label(desk, plan, scene, tried.outcome),
         wrote=True,
         operation=tried.operation.id,

@@ -6,17 +6,17 @@ Knows no socket. Invariant: equal scripts say equal bytes to equal requests; a r
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from remit.errors import ModelError
-from remit.model import Said, ScriptedModel
+from remit.model import Said, scripted_body
 from remit.testing.provider.asked import Asked
 from remit.testing.provider.error import error_body, status_of
 from remit.testing.provider.fault import Fault
 from remit.types.ident import Json
+from remit.wire import wire_for
 
 __all__ = ["Script", "Speaker", "Turns"]
 
@@ -61,7 +61,7 @@ class Script:
         if callable(item):
             item = await _told(item, asked)
         fault = item if isinstance(item, Fault) else Fault(reply=item)
-        return await _worded(fault, asked)
+        return _worded(fault, asked)
 
 
 async def _told(speaker: Speaker, asked: Asked) -> Said | Fault:
@@ -72,7 +72,7 @@ async def _told(speaker: Speaker, asked: Asked) -> Said | Fault:
         return error
 
 
-async def _worded(fault: Fault, asked: Asked) -> Fault:
+def _worded(fault: Fault, asked: Asked) -> Fault:
     """The fault with its body, in the protocol's words."""
     if fault.body is not None or fault.unheard:
         return fault
@@ -85,11 +85,9 @@ async def _worded(fault: Fault, asked: Asked) -> Fault:
         return replace(fault, status=status, headers=headers, body=error_body(asked.protocol, status, message))
     if isinstance(fault.reply, bytes):
         return replace(fault, body=fault.reply)
-    listed: list[Json] = [None for _ in asked.messages]
-    place: dict[str, Json] = {"messages": listed}
-    speaker = ScriptedModel([fault.reply], protocol=asked.protocol)
-    body = await speaker.ask(json.dumps(place).encode())
-    return replace(fault, body=_own_ids(body, len(asked.messages)) if asked.protocol == "openai-responses" else body)
+    place = len(asked.messages)
+    body = scripted_body(fault.reply, wire_for(asked.protocol), place)
+    return replace(fault, body=_own_ids(body, place) if asked.protocol == "openai-responses" else body)
 
 
 def _own_ids(body: bytes, place: int) -> bytes:

@@ -1,8 +1,8 @@
-"""The tasks of one run in this process: they do what stands in a queue, and the first that fails ends them all.
+"""The tasks of one run in this process: they do what stands in their queue, and the first that fails ends them all.
 
-Knows asyncio only. Invariant: whatever is in the queue is taken by a task that is done with something else in this very
-pass of the event loop, or has one of its own in the next. No task outlives `leave`, and no error of a task is lost; one
-that ends cancelled although nobody here cancelled it has failed.
+Knows asyncio only. Invariant: once they are started, whatever is in the queue is taken by a task that is done with
+something else in this very pass of the event loop, or has one of its own in the next. No task outlives `leave`, and no
+error of a task is lost; one that ends cancelled although nobody here cancelled it has failed.
 """
 
 from __future__ import annotations
@@ -15,33 +15,29 @@ from typing import Generic, TypeVar
 
 from remit.errors import RemitError
 
-__all__ = ["Crew"]
+__all__ = ["Workers"]
 
 T = TypeVar("T")
 
 _LEAVE_S = 5.0
 
 
-class Crew(Generic[T]):
+class Workers(Generic[T]):
     """Tasks for a queue: most of a run is one thing after the other, and then they are one task.
 
-    Args:
-        queue: what is to be done, in this order; filled by others, who then `call`.
-        do: does one thing.
-        news: set when a task ends.
+    Attributes:
+        failure: what the first task that failed ended with.
     """
 
-    def __init__(self, queue: deque[T], do: Callable[[T], Coroutine[object, object, None]], news: asyncio.Event) -> None:
-        self._queue = queue
-        self._do = do
-        self._news = news
-        self._loop = asyncio.get_running_loop()
-        self._context = contextvars.copy_context()
+    def __init__(self) -> None:
+        self._queue: deque[T] = deque()
+        self._do: Callable[[T], Coroutine[object, object, None]] | None = None
+        self._news = asyncio.Event()
+        self._context: contextvars.Context | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
         self._cancelled: set[asyncio.Task[None]] = set()
         self._called = False
-        self._left = False
         self.failure: BaseException | None = None
 
     @property
@@ -49,31 +45,43 @@ class Crew(Generic[T]):
         """Whether something is under way, or about to be."""
         return bool(self._tasks or self._queue)
 
-    def call(self) -> None:
-        """There is something in the queue."""
-        if not self._called and not self._left:
+    def put(self, thing: T) -> None:
+        """One more thing is to be done, after those that are in the queue."""
+        self._queue.append(thing)
+        self._call()
+
+    def start(self, do: Callable[[T], Coroutine[object, object, None]], *, beside: Coroutine[object, object, None]) -> None:
+        """Begin with what is in the queue.
+
+        Args:
+            do: does one thing.
+            beside: what goes on beside the queue, until `leave`.
+        """
+        self._do = do
+        self._context = contextvars.copy_context()
+        self._watching = self._spawn(beside)
+        self._call()
+
+    def _call(self) -> None:
+        if self._do is not None and not self._called:
             self._called = True
-            self._loop.call_soon(self._staff, context=self._context)
+            asyncio.get_running_loop().call_soon(self._staff, self._do, context=self._context)
 
-    def _staff(self) -> None:
+    def _staff(self, do: Callable[[T], Coroutine[object, object, None]]) -> None:
         self._called = False
-        for _ in range(0 if self._left else len(self._queue)):
-            self._tasks.add(self._spawn(self._work()))
+        for _ in range(0 if self._do is None else len(self._queue)):
+            self._tasks.add(self._spawn(self._work(do)))
 
-    async def _work(self) -> None:
+    async def _work(self, do: Callable[[T], Coroutine[object, object, None]]) -> None:
         """One thing after the other; whoever was interrupted, and would not hear of it, takes nothing more."""
         task = asyncio.current_task()
         while self._queue and task not in self._cancelled:
-            await self._do(self._queue.popleft())
+            await do(self._queue.popleft())
 
     def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        task = self._loop.create_task(work)
+        task = asyncio.get_running_loop().create_task(work)
         task.add_done_callback(self._finished, context=self._context)
         return task
-
-    def watch(self, work: Coroutine[object, object, None]) -> None:
-        """Start the one task beside the queue, which goes on until `leave`."""
-        self._watching = self._spawn(work)
 
     def cancel(self, task: asyncio.Task[None]) -> None:
         """Interrupt a task, if it has not ended."""
@@ -91,6 +99,15 @@ class Crew(Generic[T]):
         self._cancelled.discard(task)
         self._news.set()
 
+    def notify(self) -> None:
+        """Whoever waits in `changed` has something to look at."""
+        self._news.set()
+
+    async def changed(self) -> None:
+        """Return once a task has ended, or somebody has notified, since the last time."""
+        await self._news.wait()
+        self._news.clear()
+
     async def settle(self) -> None:
         """Wait until nothing is under way, or something has failed."""
         while self.failure is None and self._tasks:
@@ -98,7 +115,7 @@ class Crew(Generic[T]):
 
     async def leave(self) -> None:
         """Start nothing more, and cancel what is under way. A task that does not let go in time is left behind."""
-        self._left = True
+        self._do = None
         tasks = self._tasks | ({self._watching} if self._watching is not None else set[asyncio.Task[None]]())
         for task in tasks:
             self.cancel(task)

@@ -10,7 +10,7 @@ import select
 import socket
 import ssl
 
-__all__ = ["Line", "dial"]
+__all__ = ["Transport", "dial"]
 
 _HELD_BYTES = 1 << 20
 """So much is taken in ahead of the reader; then the sender is made to wait."""
@@ -33,25 +33,25 @@ _ALIVE = tuple(
 """A model thinks for minutes without a byte: routers on the way forget a connection that is silent for so long."""
 
 
-async def dial(host: str, port: int) -> Line:
+async def dial(host: str, port: int) -> Transport:
     """A connection of the running event loop; to several addresses of a host as RFC 8305 says.
 
     Raises:
         OSError: there is none to be had.
     """
     try:
-        _, line = await asyncio.get_running_loop().create_connection(Line, host, port, happy_eyeballs_delay=0.25)
+        _, transport = await asyncio.get_running_loop().create_connection(Transport, host, port, happy_eyeballs_delay=0.25)
     except UnicodeError:
         raise OSError("a host name that cannot be one") from None
-    return line
+    return transport
 
 
-class Line(asyncio.Protocol):
+class Transport(asyncio.Protocol):
     """One end of a connection: what came, what is to go, and the one task that waits for either."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
+        self._asyncio: asyncio.Transport | None = None
         self._came = bytearray()
         self._ended = False
         self._error: Exception | None = None
@@ -65,11 +65,11 @@ class Line(asyncio.Protocol):
         Raises:
             OSError: it does not, or the connection is gone.
         """
-        plain = self._transport
+        plain = self._asyncio
         if plain is None or plain.is_closing():
             raise ConnectionResetError
         try:
-            self._transport = await self._loop.start_tls(plain, self, context, server_hostname=host)
+            self._asyncio = await self._loop.start_tls(plain, self, context, server_hostname=host)
         except BaseException:
             plain.abort()
             raise
@@ -81,7 +81,7 @@ class Line(asyncio.Protocol):
             TimeoutError: nothing moved for so long.
             ConnectionError: the connection is gone, and nothing of it was sent.
         """
-        transport = self._transport
+        transport = self._asyncio
         if transport is None or self._ended or transport.is_closing():
             raise ConnectionResetError
         sent = 0
@@ -112,20 +112,20 @@ class Line(asyncio.Protocol):
         else:
             taken = bytes(came[:_READ_BYTES])
             del came[:_READ_BYTES]
-        if self._held and self._transport is not None:
+        if self._held and self._asyncio is not None:
             self._held = False
-            self._transport.resume_reading()
+            self._asyncio.resume_reading()
         return taken
 
     def close(self) -> None:
         """End it at once: what has not left by now is not wanted any more, and nobody waits for the farewell of TLS."""
-        if self._transport is not None:
-            self._transport.abort()
+        if self._asyncio is not None:
+            self._asyncio.abort()
 
     @property
     def is_stale(self) -> bool:
         """Whether a connection without a request under way has something to say: that is its end."""
-        transport = self._transport
+        transport = self._asyncio
         if transport is None or self._ended or self._came or transport.is_closing():
             return True
         found: socket.socket | None = transport.get_extra_info("socket")
@@ -140,7 +140,7 @@ class Line(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.Transport):
-            self._transport = transport
+            self._asyncio = transport
         made: socket.socket | None = transport.get_extra_info("socket")
         if made is not None and made.family in (socket.AF_INET, socket.AF_INET6):
             for option in _ALIVE:
@@ -148,9 +148,9 @@ class Line(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._came += data
-        if len(self._came) > _HELD_BYTES and not self._held and self._transport is not None:
+        if len(self._came) > _HELD_BYTES and not self._held and self._asyncio is not None:
             self._held = True
-            self._transport.pause_reading()
+            self._asyncio.pause_reading()
         self._wake()
 
     def eof_received(self) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Awaitable, Callable
 
 from remit.errors import RemitError
-from remit.loop.crew import Crew
+from remit.loop.workers import Workers
 
 Work = Callable[[], Awaitable[None]]
 
@@ -28,11 +27,12 @@ async def do(work: Work) -> None:
     await work()
 
 
-def crew_of(*work: Work) -> tuple[Crew[Work], deque[Work]]:
-    queue = deque(work)
-    crew = Crew(queue, do, asyncio.Event())
-    crew.call()
-    return crew, queue
+def workers_of(*work: Work) -> Workers[Work]:
+    workers: Workers[Work] = Workers()
+    for one in work:
+        workers.put(one)
+    workers.start(do, beside=goes_on())
+    return workers
 
 
 async def begun() -> None:
@@ -43,11 +43,11 @@ async def begun() -> None:
 
 def test_a_task_that_ended_cancelled_although_nobody_here_cancelled_it_has_failed() -> None:
     async def story() -> None:
-        crew, _ = crew_of(cancels_itself)
+        workers = workers_of(cancels_itself)
         await begun()
-        await crew.settle()
-        assert isinstance(crew.failure, RemitError)
-        assert crew.failure.code == "run.interrupted"
+        await workers.settle()
+        assert isinstance(workers.failure, RemitError)
+        assert workers.failure.code == "run.interrupted"
 
     asyncio.run(story())
 
@@ -62,15 +62,14 @@ def test_a_task_that_was_cancelled_here_has_not_failed() -> None:
             tasks.append(task)  # type: ignore[arg-type]
             await goes_on()
 
-        crew, _ = crew_of(waits)
-        crew.watch(goes_on())
+        workers = workers_of(waits)
         await begun()
-        crew.cancel(tasks[0])
-        await crew.settle()
-        await crew.leave()
-        crew.cancel(tasks[0])
+        workers.cancel(tasks[0])
+        await workers.settle()
+        await workers.leave()
+        workers.cancel(tasks[0])
         assert tasks[0].cancelled()
-        assert crew.failure is None
+        assert workers.failure is None
 
     asyncio.run(story())
 
@@ -88,29 +87,26 @@ def test_what_follows_from_a_task_is_done_by_it_and_what_is_left_over_at_once_by
         async def first() -> None:
             note("first")
             await asyncio.sleep(0)
-            queue.append(second)
-            crew.call()
+            workers.put(second)
 
         async def waits() -> None:
             note("waits")
-            queue.append(beside)
-            crew.call()
+            workers.put(beside)
             await goes_on()
 
         async def beside() -> None:
             note("beside")
 
-        crew, queue = crew_of(first)
+        workers = workers_of(first)
         await begun()
-        await crew.settle()
-        queue.append(waits)
-        crew.call()
+        await workers.settle()
+        workers.put(waits)
         await begun()
         assert [name for name, _ in by] == ["first", "second", "waits", "beside"]
         tasks = [task for _, task in by]
         assert tasks[0] is tasks[1]
         assert tasks[2] is not tasks[3]
-        await crew.leave()
+        await workers.leave()
 
     asyncio.run(story())
 
@@ -127,16 +123,15 @@ def test_a_task_that_does_not_let_itself_be_interrupted_takes_nothing_more() -> 
         async def after() -> None:
             by.append(asyncio.current_task())
 
-        crew, queue = crew_of(insists)
+        workers = workers_of(insists)
         await begun()
-        crew.cancel(by[0])  # type: ignore[arg-type]
-        queue.append(after)
-        crew.call()
+        workers.cancel(by[0])  # type: ignore[arg-type]
+        workers.put(after)
         await begun()
         assert len(by) == 2
         assert by[0] is not by[1]
-        assert crew.failure is None
-        await crew.leave()
+        assert workers.failure is None
+        await workers.leave()
 
     asyncio.run(story())
 
@@ -148,10 +143,9 @@ def test_nothing_is_started_after_it_was_left() -> None:
         async def late() -> None:
             done.append("late")
 
-        crew, queue = crew_of(late)
-        await crew.leave()
-        queue.append(late)
-        crew.call()
+        workers = workers_of(late)
+        await workers.leave()
+        workers.put(late)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert done == []

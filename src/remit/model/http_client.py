@@ -1,0 +1,122 @@
+"""One request and its response over HTTP: headers, waits, and what went wrong, named once.
+
+Knows no provider's protocol. Invariant: what is raised is a `ModelError` that says whether anything was sent; nothing
+is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import h11
+
+from remit.errors import ModelError
+from remit.model import failure
+from remit.model.connection import Connection, ConnectionBroken
+from remit.model.pool import Pool
+from remit.model.response import BodyReader, WholeReader, reader_for
+from remit.model.route import Address, Route
+from remit.model.timeouts import Timeouts
+from remit.types.model import Streaming
+
+__all__ = ["HttpClient"]
+
+
+class HttpClient:
+    """The connections of one event loop to an address, and what every request over them has in common.
+
+    Args:
+        headers: those of the provider, its key among them.
+        most_bytes: the largest response that is taken in.
+
+    Raises:
+        InputError: the environment names a proxy that cannot be used (`model.proxy`).
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str], timeouts: Timeouts, most_bytes: int) -> None:
+        address = Address(url)
+        self._route = Route(address)
+        self._pool = Pool()
+        self._timeouts = timeouts
+        self._most_bytes = most_bytes
+        common = {
+            "host": address.host_header,
+            "content-type": "application/json",
+            "accept-encoding": "identity",
+            "user-agent": "remit",
+            **headers,
+        }
+        if address.basic is not None:
+            common["authorization"] = address.basic
+        self._common = [(name.encode(), value.encode()) for name, value in common.items()]
+        self._target = address.target.encode()
+
+    async def post(self, body: bytes, stream: Streaming | None) -> bytes:
+        """One request and its response, put together where it is a stream.
+
+        Raises:
+            ModelError: there was no success.
+            ProtocolError: the stream is none of the protocol's.
+        """
+        connection = self._pool.take() or await self._connect()
+        try:
+            accept = b"application/json" if stream is None else b"text/event-stream"
+            status, headers = await self._sent(connection, body, accept)
+            if status != 200:
+                raise failure.refused(status, headers, await self._refusal(connection))
+            if headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
+                raise failure.unusable("it is compressed, which was not asked for")
+            reader = reader_for(stream, headers.get("content-type", ""), self._most_bytes)
+            await self._read(connection, reader)
+            return reader.whole(headers)
+        finally:
+            self._pool.give(connection)
+
+    async def aclose(self) -> None:
+        """Close what is not in use; what is closes when its request is over."""
+        self._pool.close()
+        await asyncio.sleep(0)  # the event loop closes sockets on its next round
+
+    async def _connect(self) -> Connection:
+        try:
+            async with asyncio.timeout(self._timeouts.connect):
+                return await self._route.connect()
+        except TimeoutError:
+            raise failure.timed_out("connect") from None
+        except (OSError, ConnectionBroken):  # a certificate that is refused is the former, too
+            raise failure.lost(sent=False, why="no connection") from None
+
+    async def _sent(self, connection: Connection, body: bytes, accept: bytes) -> tuple[int, Mapping[str, str]]:
+        """Send the request; what the response begins with."""
+        headers = [*self._common, (b"accept", accept), (b"content-length", b"%d" % len(body))]
+        request = h11.Request(method=b"POST", target=self._target, headers=headers)
+        phase: failure.Phase = "send"
+        try:
+            await connection.send(request, body, self._timeouts.idle)
+            phase = "first_byte"
+            return await connection.response(self._timeouts.first_byte)
+        except TimeoutError:
+            raise failure.timed_out(phase) from None
+        except ConnectionBroken as broken:
+            raise failure.lost(sent=broken.sent, why="the connection broke") from None
+
+    async def _refusal(self, connection: Connection) -> bytes:
+        """The body of a refusal, empty where it does not come: the refusal stands without it."""
+        reader = WholeReader(self._most_bytes)
+        try:
+            await self._read(connection, reader)
+        except ModelError:
+            return b""
+        return reader.whole({})
+
+    async def _read(self, connection: Connection, reader: BodyReader) -> None:
+        """Have the reader take the body, to its end or as far as it wants."""
+        try:
+            while (data := await connection.read(self._timeouts.idle)) is not None:
+                if reader.take(data):
+                    break
+        except TimeoutError:
+            raise failure.timed_out("idle") from None
+        except ConnectionBroken:
+            raise reader.broken() from None
