@@ -154,7 +154,7 @@ def main() -> int:
     if given.check:
         return check(given)
     given.turns = given.turns or ([10, 50] if given.quick else [10, 50, 200])
-    given.rounds = given.rounds or (3 if given.quick else 5 if given.peers else 10)
+    given.rounds = given.rounds or (3 if given.quick else 4 if given.peers else 8)
     if given.profile:
         profile(given.profile, given.turns[-1])
         return 0

@@ -13,7 +13,8 @@ from typing import get_args, get_type_hints
 import typer
 from typer.testing import CliRunner
 
-from remit.cli import EXIT_CODES, app
+from remit.cli import EXIT_CODES
+from remit.cli.app import app
 from remit.gate.code import CODES, Code
 from remit.gate.render import render
 from remit.loop import diagram

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from remit.tool import when, withdraw, write
     from remit.types.approval import Approval
     from remit.types.budget import Budget, Usage
+    from remit.types.event import Recorded
     from remit.types.label import TRUSTED, UNTRUSTED, Label
     from remit.types.outcome import Awaiting, Failed, NotRun, Outcome, Refused, Succeeded, Unknown
     from remit.types.part import File, Image, Text, untrusted
     from remit.types.principal import Principal
     from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused, Standing, Stopped, Submitted
-    from remit.types.stream import Delta, Retracted
+    from remit.types.stream import Delta, Retracted, Step
 # isort: on
 
 _HOME = {
@@ -44,12 +45,13 @@ _HOME = {
     "NoEffect Rate Tool always ask_user idempotent key manual never reconcile tool when withdraw write",
     "types.approval": "Approval",
     "types.budget": "Budget Usage",
+    "types.event": "Recorded",
     "types.label": "TRUSTED UNTRUSTED Label",
     "types.outcome": "Awaiting Failed NotRun Outcome Refused Succeeded Unknown",
     "types.part": "File Image Text untrusted",
     "types.principal": "Principal",
     "types.run": "Cancelled Escalated Finished ModelRefused Paused Standing Stopped Submitted",
-    "types.stream": "Delta Retracted",
+    "types.stream": "Delta Retracted Step",
 }
 _PART = {name: part for part, names in _HOME.items() for name in names.split()}
 
@@ -58,8 +60,8 @@ __all__ = [
     "CONVERSATION", "Cancelled", "Catalogue", "Concurrency", "Conflict", "Context", "Conversation", "DID_NOT",
     "DefinitionError", "Delta", "Denied", "Deny", "Escalated", "Failed", "File", "Finished", "Happened", "Image",
     "InputError", "Label", "LedgerError", "MemoryLedger", "ModelError", "ModelRefused", "NoEffect", "NotFound",
-    "NotRun", "Outcome", "Paused", "Principal", "ProtocolError", "READ", "RUN", "Rate", "Refused", "Remit",
-    "RemitError", "Request", "Retracted", "RunOwned", "ScriptedModel", "SqliteLedger", "Standing", "Stopped",
+    "NotRun", "Outcome", "Paused", "Principal", "ProtocolError", "READ", "RUN", "Rate", "Recorded", "Refused",
+    "Remit", "RemitError", "Request", "Retracted", "RunOwned", "ScriptedModel", "SqliteLedger", "Standing", "Step", "Stopped",
     "Submitted", "Succeeded", "TRUSTED", "Text", "Tool", "UNTRUSTED", "Unknown", "Usage", "always", "ambient",
     "ask_user", "call", "idempotent", "key", "manual", "never", "reconcile", "server_tool", "sse", "tool", "untrusted",
     "when", "withdraw", "write",

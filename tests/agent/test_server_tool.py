@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from remit import CALL, manual, write
+from remit import CALL, READ, Agent, manual, tool, write
 from remit.agent import server_tool
 from remit.errors import DefinitionError, InputError
 from remit.types.model import HeadSpec, ProtocolName
@@ -54,3 +54,16 @@ def test_hosted_mcp_that_would_wait_for_an_approval_is_refused_in_both_places(ap
     with pytest.raises(InputError) as caught:
         wire_for("openai-responses").head(declaring(declaration))
     assert caught.value.code == "server_tool.approval"
+
+
+def test_a_name_that_a_tool_of_the_agent_has_is_taken() -> None:
+    @tool(effect=READ)
+    async def web_search(query: str) -> str:
+        """Search."""
+        return query
+
+    declared = {"type": "web_search_20260318", "name": "web_search"}
+    for given in (declared, server_tool(declared)):
+        with pytest.raises(DefinitionError, match="'web_search' is a tool of the agent") as raised:
+            Agent("a", model="anthropic:m", tools=[web_search], server_tools=[given])
+        assert raised.value.code == "agent.server_tools"

@@ -17,10 +17,11 @@ from remit import (
     MemoryLedger,
     Remit,
     ScriptedModel,
+    Stopped,
     call,
 )
 from remit.errors import ModelError
-from remit.types.event import ModelRequested, RunStarted
+from remit.types.event import ModelRequested, Resumed, RunStarted
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 REFUND = call("issue_refund", charge_id="ch_1", amount_cents=4_900)
@@ -147,6 +148,8 @@ def test_a_resumed_run_passes_over_a_model_that_its_agent_no_longer_has() -> Non
             assert names[:2] == ["scripted:a", "scripted:b"]
             assert names[-1] == "scripted:c"
             assert "scripted:b" not in names[2:]
+            resumed = [one.event for one in await remit.events(run) if isinstance(one.event, Resumed)]
+            assert [one.models for one in resumed] == [("scripted:a", "scripted:c")]
 
     run = play(dies, seeded=False)
     play(lambda: goes_on(run))
@@ -201,5 +204,86 @@ def test_the_models_are_recorded_and_part_of_the_agents_version() -> None:
             started = (await remit.events(run.id))[0].event
             assert isinstance(started, RunStarted)
             assert (started.model, started.fallbacks) == ("scripted:a", ("scripted:b",))
+
+    play(story)
+
+
+TOO_LONG = ModelError("too long", code="model.context_full", retryable=False, status=400)
+WRONG = ModelError("wrong", code="model.refused_request", retryable=False, status=400)
+
+
+@pytest.mark.parametrize("out", [NO_KEY, GONE, WRONG, TOO_LONG, limited(600)])
+@pytest.mark.parametrize("failures", [1, 2, 3])
+def test_a_model_that_would_fail_again_takes_no_attempt_from_the_others(out: ModelError, failures: int) -> None:
+    weak, strong = ScriptedModel(lambda _: out, name="weak"), model("strong", *[DOWN] * failures, "Hello.")
+    answered = failures < 3
+
+    async def story(*models: ScriptedModel) -> None:
+        agent = support(models[0], fallback=models[1:])
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            run = await remit.run("support", "hi", principal=ALICE)
+            assert isinstance(run, Finished if answered else Escalated)
+            assert answered or run.reason in ("model.unavailable", out.code)
+            names = await asked(remit, run.id)
+            assert names.count("scripted:weak") == 1
+            assert names.count("scripted:strong") == min(failures + 1, 3)
+
+    play(lambda: story(weak, strong))
+    again = model("strong", *[DOWN] * failures, "Hello.")
+    play(lambda: story(again, weak))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        (NO_KEY, DOWN, "model.unavailable"),
+        (DOWN, NO_KEY, "model.unavailable"),
+        (NO_KEY, TOO_LONG, "model.unauthorized"),
+        (TOO_LONG, NO_KEY, "context.full"),
+        (WRONG, GONE, "model.refused_request"),
+    ],
+)
+def test_the_end_is_told_by_the_failure_that_could_have_been_mended_else_by_that_of_the_first_model(
+    first: ModelError, second: ModelError, told: str
+) -> None:
+    async def story() -> None:
+        models = [ScriptedModel(lambda _: first, name="a"), ScriptedModel(lambda _: second, name="b")]
+        async with Remit(ledger=MemoryLedger(), agents=[support(models[0], fallback=models[1:])], deps=Shop()) as remit:
+            run = await remit.run("support", "hi", principal=ALICE)
+            assert isinstance(run, Stopped if told == "context.full" else Escalated)
+            assert run.reason == told
+            assert len(await asked(remit, run.id)) <= 4
+
+    play(story)
+
+
+def test_a_model_whose_context_is_too_small_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remit.loop.roster.context_window", lambda name, tokens: 10 if name.endswith(":small") else None)
+
+    async def story(*turns: object, names: list[str], order: tuple[str, str]) -> None:
+        models = {"small": model("small", "Never said."), "large": model("large", *turns)}
+        agent = support(models[order[0]], fallback=[models[order[1]]])
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            run = await remit.run("support", "word " * 100, principal=ALICE)
+            assert isinstance(run, Finished)
+            assert await asked(remit, run.id) == names
+
+    large = "scripted:large"
+    play(lambda: story(DOWN, "Hello.", names=[large] * 2, order=("large", "small")))
+    play(lambda: story(limited(200.0), "Hello.", names=[large] * 2, order=("large", "small")))
+    play(lambda: story("Hello.", names=[large], order=("small", "large")))
+    play(lambda: story(LOOKUP, "Hello.", names=[large] * 2, order=("small", "large")))
+
+
+def test_where_every_context_is_too_small_the_run_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remit.loop.roster.context_window", lambda name, tokens: 10)
+
+    async def story() -> None:
+        agent = support(model("a", "Never said."), fallback=[model("b", "Never said.")])
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            run = await remit.run("support", "word " * 100, principal=ALICE)
+            assert isinstance(run, Stopped)
+            assert run.reason == "context.full"
+            assert await asked(remit, run.id) == []
 
     play(story)

@@ -196,3 +196,29 @@ def test_a_message_that_was_held_back_is_there_after_a_crash_too() -> None:
     play(story)
     said = json.dumps(messages(model, 2))
     assert said.index("Searched.") < said.index("hello?") < said.index("still there?")
+
+
+@pytest.mark.parametrize(
+    "reply", [body("tool_use", LOOKS, SEARCHES), body("pause_turn", SEARCHES)], ids=["mixed turn", "pause"]
+)
+def test_a_message_that_was_held_back_never_stands_between_calls_and_their_results(reply: bytes) -> None:
+    looks_on = body("tool_use", FOUND, {**LOOKS, "id": "toolu_2"})
+    model = ScriptedModel([reply, looks_on, "And hello.", "And third."])
+
+    async def story() -> None:
+        store = MemoryLedger()
+        limited = support(model, lookup_order, server_tools=[SEARCH], budget=Budget(turns=1))
+        async with Remit(ledger=store, agents=[limited], deps=Shop()) as remit:
+            assert isinstance(await remit.run("support", "look", principal=ALICE, conversation="t"), Stopped)
+        agent = support(model, lookup_order, server_tools=[SEARCH])
+        for words in ("hello?", "third?"):
+            async with Remit(ledger=MemoryLedger(store=store), agents=[agent], deps=Shop()) as remit:
+                assert isinstance(await remit.run("support", words, principal=ALICE, conversation="t"), Finished)
+
+    play(story)
+    second, third, fourth = (messages(model, number) for number in (1, 2, 3))
+    called, answered, told = third[len(second) : len(second) + 3]
+    assert called["role"] == "assistant"
+    assert is_answers_only(answered)
+    assert "hello?" in json.dumps(told)
+    assert fourth[: len(third)] == third

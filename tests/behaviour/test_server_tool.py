@@ -10,6 +10,7 @@ from behaviour.shop import ALICE, Shop, lookup_order, play, support, until
 from remit import (
     CALL,
     Agent,
+    Budget,
     Cancelled,
     DefinitionError,
     Escalated,
@@ -24,7 +25,7 @@ from remit import (
     write,
 )
 from remit.errors import Conflict, ModelError
-from remit.types.event import ModelRequested, RequestFailed, RunStarted
+from remit.types.event import ModelRequested, Replied, RequestFailed, RunStarted
 from remit.types.operation import Operation
 
 RUNS_CODE = {"type": "code_execution_20250825", "name": "code_execution"}
@@ -227,23 +228,105 @@ def test_a_cancel_waits_for_the_request_that_may_change_something() -> None:
     play(story, seeded=False)
 
 
-def test_the_conversations_next_message_is_told_what_is_not_known_and_what_became_known() -> None:
-    model = ScriptedModel([failure(), "I do not repeat it.", "It was done."])
+def test_while_one_is_unknown_the_conversations_next_message_makes_no_other_and_is_told_what_became_known() -> None:
+    model = ScriptedModel([failure(), "It was done."])
 
     async def story() -> None:
         agent = support(model, lookup_order, server_tools=[CODE])
         async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
             first = await remit.run("support", "compute", principal=ALICE, conversation="t")
             assert isinstance(first, Escalated)
-            assert isinstance(await remit.run("support", "again", principal=ALICE, conversation="t"), Finished)
-            await remit.settle(first.open_operations[0], True, by="carol", reason="seen in the log")
+            (doubted,) = first.open_operations
+            again = await remit.run("support", "again", principal=ALICE, conversation="t")
+            assert isinstance(again, Escalated)
+            assert (again.reason, again.open_operations) == ("operation.unknown", ())
+            assert doubted in (again.explanation or "")
+            assert len(model.requests) == 1
+            assert len(await remit.operations()) == 1
+            await remit.settle(doubted, True, by="carol", reason="seen in the log")
             assert isinstance(await remit.run("support", "and?", principal=ALICE, conversation="t"), Finished)
+            assert await remit.verify() == []
 
     play(story)
-    told = "- provider:code_execution_20250825"
-    second, third = (one.decode() for one in model.requests[1:])
-    assert (second.count(told), third.count(told)) == (1, 2)
-    assert "may have happened" in second
+    asked = model.requests[1].decode()
+    assert asked.count("- provider:code_execution_20250825") == 2
+    assert "may have happened" in asked
+    assert asked.index("again") < asked.index("may have happened")
+
+
+def test_what_another_conversation_is_in_doubt_about_keeps_nobody_else_from_asking() -> None:
+    model = ScriptedModel([failure(), "Hello.", "Hello."])
+
+    async def story() -> None:
+        agent = support(model, lookup_order, server_tools=[CODE])
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            first = await remit.run("support", "compute", principal=ALICE, conversation="t")
+            assert isinstance(first, Escalated)
+            for other in ("u", None):
+                assert isinstance(await remit.run("support", "hi", principal=ALICE, conversation=other), Finished)
+
+    play(story)
+
+
+@pytest.mark.parametrize("budget", [Budget(seconds=0.05), None])
+def test_one_that_hangs_is_unknown_when_its_time_is_over(budget: Budget | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if budget is None:
+        monkeypatch.setattr("remit.loop.server_write.LONGEST_S", 0.05)
+
+    async def hangs(body: dict[str, object]) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    async def story() -> None:
+        agent = support(ScriptedModel(hangs), lookup_order, server_tools=[CODE], budget=budget or Budget())
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop(), drain_s=0) as remit:
+            run = await remit.submit("support", "compute", principal=ALICE)
+            if budget is None:
+                await remit.cancel(run.id, by=ALICE)
+            ended = await remit.run_to_end(run.id)
+            assert isinstance(ended, Escalated if budget else Cancelled)
+            assert [one.state for one in await rows(remit, run.id)] in (["unknown"], ["failed"])
+            assert [one.id for one in await rows(remit, run.id) if one.state == "unknown"] == [*ended.open_operations]
+            assert await remit.verify() == []
+
+    play(story, seeded=False)
+
+
+def test_a_request_that_a_cancel_overtakes_is_not_sent_and_has_failed() -> None:
+    overtaken: list[int] = []
+
+    async def cancelled_after(steps: int) -> None:
+        sent: list[int] = []
+
+        async def answer(body: dict[str, object]) -> object:
+            sent.append(1)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            return "Done." if len(sent) > 1 else LOOKUP
+
+        agent = support(ScriptedModel(answer), lookup_order, server_tools=[CODE])  # type: ignore[arg-type]
+        async with Remit(ledger=MemoryLedger(), agents=[agent], deps=Shop()) as remit:
+            run = await remit.submit("support", "compute", principal=ALICE, conversation="t")
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            await remit.cancel(run.id, by=ALICE)
+            ended = await remit.run_to_end(run.id)
+            assert ended.open_operations == ()
+            found = await rows(remit, run.id)
+            assert all(one.state in ("succeeded", "failed") for one in found)
+            if len(found) > len(sent):
+                overtaken.append(steps)
+                assert found[-1].state == "failed"
+                events = [one.event for one in await remit.events(run.id)]
+                replied = [one for one in events if isinstance(one, Replied)]
+                spent = await remit.ledger.spent("conversation:acme:t")
+                assert spent.turns == len(replied)
+                assert spent.tokens == sum(one.usage.input_tokens + one.usage.output_tokens for one in replied)
+            assert await remit.verify() == []
+
+    for steps in range(60):
+        asyncio.run(cancelled_after(steps))
+    assert overtaken
 
 
 def test_it_is_named_with_its_effect_or_refused() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given
@@ -81,11 +82,27 @@ def test_a_reservation_without_a_reply_stays_spent():
 
 
 def test_a_request_that_the_provider_did_not_take_up_gives_its_reservation_back():
-    limited = RequestFailed(turn=1, attempt=1, code="model.rate_limited", message="", retryable=True)
+    limited = RequestFailed(turn=1, attempt=1, code="model.rate_limited", message="", retryable=True, started=False)
     got = tally(requested(), limited)
     assert (got.turns, got.tokens, got.usd_micros) == (1, 0, 0)
     got = tally(requested(), limited, requested(attempt=2), replied())
     assert (got.tokens, got.usd_micros) == (15, 7)
+
+
+def test_a_request_that_was_not_even_sent_gives_its_turn_back_too():
+    unsent = RequestFailed(turn=1, attempt=1, code="model.not_sent", message="", retryable=False, started=False)
+    got = tally(requested(), unsent)
+    assert (got.turns, got.tokens, got.usd_micros) == (0, 0, 0)
+    again = RequestFailed(turn=1, attempt=2, code="model.not_sent", message="", retryable=False, started=False)
+    got = tally(requested(), requested(attempt=2), again)
+    assert (got.turns, got.tokens, got.usd_micros) == (1, 100, 50)
+
+
+def test_where_no_usage_is_reported_what_was_reserved_stays_spent():
+    silent = replace(replied(cost=None), usage=Usage(reported=False))
+    got = tally(requested(), silent, requested(turn=2), replied(turn=2))
+    assert (got.turns, got.tokens, got.usd_micros) == (2, 115, 57)
+    assert not got.usage.reported
 
 
 def test_a_reply_of_unknown_cost_keeps_its_reservation():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.canonical import item_spans, member_spans
+from remit.canonical import item_spans, member_spans, part_span
 from remit.errors import InputError
 
 values = st.recursive(
@@ -58,3 +58,40 @@ def test_a_number_of_any_length_is_cut_out_and_not_read():
 def test_what_is_not_an_array_is_refused(text):
     with pytest.raises(InputError):
         item_spans(text)
+
+
+@given(st.dictionaries(st.text(max_size=6), values, max_size=4), st.lists(values, max_size=3), values, indents, st.booleans())
+def test_a_part_is_cut_out_wherever_it_stands(before, items, part, indent, ascii_only):
+    inner = {**{key: one for key, one in before.items() if key != "in"}, "in": [part], "after": {"in": [1]}}
+    whole = {**{key: one for key, one in before.items() if key != "list"}, "list": [*items, inner], "z": items}
+    text = json.dumps(whole, indent=indent, ensure_ascii=ascii_only)
+    start, end = part_span(text, ("list", len(items), "in"))
+    assert json.loads(text[start:end]) == [part]
+    start, end = member_spans(text)["list"]
+    assert part_span(text, ("list",)) == (start, end)
+    assert part_span(text, (len(items), "in"), start)[1] < end
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ('{"a":[1],"a":[2]}', ("a",)),
+        ('{"a":[1],"\\u0061":[2]}', ("a",)),
+        ('{"a":[{"b":{},"b":{}}]}', ("a", 0, "b")),
+        ('{"a":[1],}', ("a",)),
+        ('{"a":[1] "b":2}', ("a",)),
+        ('{"a":[1]', ("a",)),
+        ('{"a":[1', ("a",)),
+        ('{"a":[NaN]}', ("a",)),
+        ('{"a":1}', ("a",)),
+        ('{"x":{"a":[]}}', ("a",)),
+        ('{"a":[{}]}', ("a", 1)),
+        ('{"a":{}}', ("a", 0)),
+        ("{}", ("a",)),
+        ('{"a":' + "[" * 100_000, ("a",)),
+    ],
+)
+def test_a_part_that_is_not_there_or_there_twice_is_refused(text, path):
+    with pytest.raises(InputError) as caught:
+        part_span(text, path)
+    assert caught.value.code == "json.invalid"

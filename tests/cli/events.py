@@ -17,7 +17,7 @@ __all__ = ["recorded"]
 
 NAMES = {
     "agent", "model", "protocol", "tenant", "subject", "scopes", "request_id", "by", "author", "media_type", "blob", "digest",
-    "wire_id", "wire_name",
+    "wire_id", "wire_name", "models", "fallbacks", "server_writes",
 }  # fmt: skip
 """Fields of type str that the application or the ledger names, or that are digests."""
 

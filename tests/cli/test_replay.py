@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from types import SimpleNamespace
 
 from cli.conftest import Desk, Said
-from remit import Finished, Principal, Remit, ambient
+from remit import Finished, Outcome, Principal, Recorded, Remit, Succeeded, ambient
 from remit.cli import load
-from remit.types.event import Replied
+from remit.cli.replay import Compared, compare
+from remit.types.budget import Usage
+from remit.types.event import CallConsidered, CallEnded, Event, Replied, RequestFailed, Resumed, Waiting
+from remit.types.ident import CallId, OperationId, OwnerId, RunId, Wording
+from remit.types.label import TRUSTED
+from remit.types.model import Call
 
 WAYS = ("talker", "reader", "refunder", "mailer", "asker", "looper")
 
@@ -215,6 +221,70 @@ def test_a_run_that_was_left_and_taken_up_is_compared_as_one(desk: Desk) -> None
 
     said = replayed(desk, asyncio.run(story()), "mailer")
     assert (said.code, said.json["equal"]) == (0, True), said.out
+
+
+def over_a_crash(*after: Event) -> list[Recorded]:
+    """A run whose process died after it had considered call 1.0."""
+    proposed = tuple(
+        Call(position=place, wire_id=f"c{place}", name=name, arguments="{}") for place, name in enumerate(("pay", "look"))
+    )
+    replied = Replied(turn=1, attempt=1, wording=Wording(""), text="", calls=proposed, stop="calls", raw_stop="", usage=Usage())
+    events = [replied, considered("authorize", "allowed"), *after]
+    return [Recorded(RunId("run_1"), number, 0, event) for number, event in enumerate(events, start=1)]
+
+
+def considered(step: str, code: str, call: str = "1.0") -> CallConsidered:
+    verdict = "settled" if code in ("repeat", "denied") else "ready"
+    return CallConsidered(
+        call=CallId(call),
+        tool="pay",
+        effect="write",
+        contract=None,
+        arguments=None,
+        digest=None,
+        verdict=verdict,
+        step=step,
+        code=code,
+        label=TRUSTED,
+    )
+
+
+def ended(outcome: Outcome, call: str = "1.0") -> CallEnded:
+    return CallEnded(call=CallId(call), tool="pay", outcome=outcome, label=TRUSTED, latency_ms=0, changed=False)
+
+
+RESUMED = Resumed(owner=OwnerId("o"), scopes=(), scopes_from="recorded")
+OPERATION = OperationId("op_1")
+DONE, REPEATED = Succeeded(value="1", operation=OPERATION), Succeeded(value="1", operation=OPERATION, repeat=True)
+MISS = RequestFailed(turn=2, attempt=1, code="replay.miss", message="turn 2 differs", retryable=False)
+
+
+def compared(then: list[Recorded], now: list[Recorded]) -> Compared:
+    again = SimpleNamespace(events=tuple(now), head_differs=(), refused=())
+    return compare(SimpleNamespace(events=tuple(then)), again)  # type: ignore[arg-type]
+
+
+def test_a_call_that_was_considered_again_after_a_crash_is_decided_as_it_was() -> None:
+    then = over_a_crash(RESUMED, considered("lookup", "repeat"), ended(REPEATED))
+    for now in (over_a_crash(ended(DONE)), over_a_crash(ended(REPEATED))):
+        assert compared(then, now).equal
+    denied = [one for one in over_a_crash(considered("authorize", "denied"), ended(DONE)) if one.sequence != 2]
+    assert not compared(then, denied).equal
+
+
+def test_what_a_crash_left_in_doubt_cannot_be_compared_and_is_no_other_decision() -> None:
+    then = over_a_crash(RESUMED, considered("lookup", "repeat"), ended(REPEATED))
+    parted = compared(then, over_a_crash(ended(DONE), MISS))
+    assert (parted.equal, parted.is_comparable) == (False, False)
+    other = compared(then, over_a_crash(considered("authorize", "denied", "1.1"), ended(DONE), MISS))
+    assert (other.equal, other.is_comparable) == (False, True)
+
+
+def test_without_a_crash_what_the_record_does_not_answer_is_another_decision() -> None:
+    waited = over_a_crash(Waiting(approvals=(), text=""), RESUMED, considered("approve", "approved"), ended(DONE))
+    for then in (over_a_crash(ended(DONE)), waited):
+        parted = compared(then, over_a_crash(ended(DONE), MISS))
+        assert (parted.equal, parted.is_comparable) == (False, True)
 
 
 def test_the_ledger_is_left_as_it_was(desk: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -202,16 +203,17 @@ async def hang(to: str) -> str:
     raise ValueError(await asyncio.to_thread(lambda: Path("hold").open().readline()))
 
 from remit import Agent, ScriptedModel
+things = "things"
 slow = Agent("slow", model=ScriptedModel([call("hang", to="x"), "done"]), tools=[hang])
 """
 
 
-def _slow(desk: Desk) -> subprocess.Popen[str]:
+def _slow(desk: Desk, *more: str) -> subprocess.Popen[str]:
     """A process that has dispatched a write and waits for its handler."""
     (desk.here / "slow.py").write_text(HANGING)
     os.mkfifo(desk.here / "hold")
     script = "import sys; from remit.cli import main; sys.exit(main())"
-    argv = [sys.executable, "-c", script, "run", "slow:slow", "x", "--principal", "alice"]
+    argv = [sys.executable, "-c", script, "run", "slow:slow", "x", "--principal", "alice", *more]
     return subprocess.Popen(argv, cwd=desk.here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -248,7 +250,7 @@ def test_a_run_of_a_living_process_is_left_to_it_and_hears_of_a_cancel(desk: Des
 
 
 def test_ctrl_c_ends_with_130_and_says_how_to_go_on(desk: Desk) -> None:
-    with _slow(desk) as process:
+    with _slow(desk, "--ledger", "my runs.db", "--deps", "slow:things") as process:
         told = _until(process, "dispatched")
         assert process.stderr is not None
         process.send_signal(signal.SIGINT)
@@ -257,9 +259,12 @@ def test_ctrl_c_ends_with_130_and_says_how_to_go_on(desk: Desk) -> None:
         told += process.stderr.read()
         assert process.wait() == 130
     os.close(pipe)
-    assert "Go on with: remit resume run_" in told
+    assert re.search(
+        "Go on with: remit resume run_[0-9a-z]+ --agent slow:slow --deps slow:things --ledger 'my runs.db'\n", told
+    )
     assert "Traceback" not in told
-    assert [one["state"] for one in desk("operations", "--unknown", "--json").json["operations"]] == ["unknown"]
+    unknown = desk("operations", "--unknown", "--ledger", "my runs.db", "--json").json["operations"]
+    assert [one["state"] for one in unknown] == ["unknown"]
 
 
 def test_without_a_key_nothing_is_started_and_the_variable_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

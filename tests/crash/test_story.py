@@ -151,7 +151,7 @@ class Story:
             if unknown:
                 row = self.source.choice(unknown)
                 happened = (kind_of(row.tool), json.loads(row.arguments)["name"]) in self.effects
-                await remit.settle(row.id, happened, by=BOB, reason="the books say so")
+                await remit.settle(row, happened, by=BOB, reason="the books say so")
         elif chance < 0.8:
             rows = await remit.runs()
             if rows:

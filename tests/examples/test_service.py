@@ -41,6 +41,8 @@ async def follow(client: httpx2.AsyncClient, run: str, after: int = 0) -> list[t
     found = []
     for block in reply.text.strip().split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.splitlines())
+        if "event" not in fields:
+            continue  # a browser keeps its id, and hands nothing on
         number = int(fields["id"]) if "id" in fields else None
         found.append((number, fields["event"], json.loads(fields["data"])))
     return found

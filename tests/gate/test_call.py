@@ -365,7 +365,7 @@ def test_a_person_may_settle_what_a_host_was_told_is_unknown() -> None:
             assert lost.operation is not None
             blind = await ask(gate, "note", {"text": "x"}, call="c2")
             assert isinstance(blind, Awaiting)
-            settlement = Settlement(operation=lost.operation, happened=True, by="bob", reason="seen")
+            settlement = Settlement(operation=lost.operation, attempt=1, happened=True, by="bob", reason="seen")
             await ledger.post(RunId("thread"), settlement)
             assert isinstance(await ask(gate, "note", {"text": "y"}, call="c3"), Succeeded)
             assert await ask(gate, "note", {"text": "x"}) == lost

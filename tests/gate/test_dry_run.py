@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from remit import (
+    CANNOT_TELL,
     READ,
     TRUSTED,
     Agent,
@@ -18,20 +19,25 @@ from remit import (
     Finished,
     InputError,
     MemoryLedger,
+    Paused,
     Principal,
     Remit,
     ScriptedModel,
     Tool,
     always,
+    ambient,
     ask_user,
     call,
+    idempotent,
     manual,
     never,
+    reconcile,
     tool,
     when,
     write,
 )
 from remit.testing import SeenRun
+from remit.tool import Recovery
 from remit.types.outcome import NotRun, Outcome, Refused, Succeeded
 
 DONE: list[str] = []
@@ -89,6 +95,11 @@ async def peek(name: str) -> str:
     """
     DONE.append(f"peeked at {name}")
     return "private"
+
+
+async def _asked(arguments: Arguments, ctx: Context[object]) -> object:
+    DONE.append("asked")
+    return CANNOT_TELL
 
 
 def _never_true(ctx: Context[object]) -> bool:
@@ -191,6 +202,69 @@ def test_another_loop_has_dry_runs_too() -> None:
             )
 
     found = asyncio.run(story())
+    assert isinstance(found, NotRun)
+    assert DONE == []
+
+
+@pytest.mark.parametrize("asked", [call("refund", charge="ch_1", amount=500), call("peek", name="bob")])
+def test_what_a_person_has_approved_in_a_ledger_that_it_is_given_is_not_done_either(asked: object) -> None:
+    def agent(*turns: object) -> Agent:
+        return Agent("support", model=ScriptedModel(list(turns)), tools=[refund, peek])  # type: ignore[arg-type]
+
+    async def story() -> SeenRun:
+        DONE.clear()
+        store = MemoryLedger()
+        async with Remit(ledger=store, agents=[agent(asked)]) as remit:
+            waiting = await remit.run("support", "do it", principal=Principal("alice"))
+            assert isinstance(waiting, Paused)
+        async with Remit(ledger=MemoryLedger(store=store)) as remit:
+            bob = Principal("bob", scopes=frozenset({"remit:approve"}))
+            await remit.decide(waiting.approvals[0].id, True, by=bob)
+        async with Remit(ledger=MemoryLedger(store=store), agents=[agent("done")], dry_run=True) as remit:
+            standing = await remit.run_to_end(waiting.id)
+            assert [one.state for one in await remit.operations()] in ([], ["closed"])
+            assert [one.state for one in await remit.approvals(state=None)] == ["void"]
+            assert await remit.verify() == []
+            return SeenRun.of(standing, await remit.events(standing.id))
+
+    [found] = asyncio.run(story()).outcomes
+    assert isinstance(found, NotRun)
+    assert found.code == "dry_run"
+    assert "A person has approved it. What it would do: " in found.message
+    assert DONE == []
+
+
+@pytest.mark.parametrize("recovery", [idempotent(window_s=3_600), reconcile(_asked, settle_s=0.0)])
+def test_what_is_in_doubt_in_a_ledger_that_it_is_given_is_not_sent_again_or_asked_after(recovery: Recovery) -> None:
+    @tool(effect=write(once_per="charge", recovery=recovery), approve=never, label=TRUSTED, timeout_s=0.01)
+    async def pay(charge: str) -> str:
+        """Pay a charge.
+
+        Args:
+            charge: which
+        """
+        DONE.append(f"paid {charge}")
+        raise OSError("lost")
+
+    pays = call("pay", charge="ch_1")
+
+    def agent() -> Agent:
+        return Agent("support", model=ScriptedModel([pays, "done"]), tools=[pay])
+
+    async def story() -> SeenRun:
+        store = MemoryLedger()
+        async with Remit(ledger=store, agents=[agent()]) as remit:
+            await remit.run("support", "pay it", principal=Principal("alice"))
+            assert [one.state for one in await remit.operations()] == ["unknown"]
+        DONE.clear()
+        async with Remit(ledger=MemoryLedger(store=store), agents=[agent()], dry_run=True) as remit:
+            assert len(await remit.recover()) == 1
+            standing = await remit.run("support", "pay it", principal=Principal("alice"))
+            assert [one.state for one in await remit.operations()] == ["unknown"]
+            return SeenRun.of(standing, await remit.events(standing.id))
+
+    with ambient.use(ambient.Seeded()):
+        [found] = asyncio.run(story()).outcomes
     assert isinstance(found, NotRun)
     assert DONE == []
 

@@ -170,7 +170,7 @@ def test_a_manual_write_that_fails_is_unknown_and_waits_for_a_person() -> None:
         again = await s.call("act", {"id": "1"}, call="2.0")
         assert isinstance(again, Unknown)
         assert world.effects == []
-        await s.delivered(Settlement(operation=row.id, happened=True, by="bob", reason="seen", result='{"ref": 7}'))
+        await s.delivered(Settlement(operation=row.id, attempt=1, happened=True, by="bob", reason="seen", result='{"ref": 7}'))
         assert (await s.operation()).settled_by == "by:bob"
         told = await s.call("act", {"id": "1"}, call="3.0")
         assert told == Succeeded(value={"ref": 7}, repeat=True, operation=row.id)
@@ -285,7 +285,12 @@ def test_a_result_that_a_person_settles_with_keeps_every_digit() -> None:
     async def body(s: Stage) -> None:
         assert isinstance(await s.call("act", {"id": "1"}), Unknown)
         said = Settlement(
-            operation=(await s.operation()).id, happened=True, by="bob", reason="seen", result=encode({"cents": exact})
+            operation=(await s.operation()).id,
+            attempt=1,
+            happened=True,
+            by="bob",
+            reason="seen",
+            result=encode({"cents": exact}),
         )
         await s.delivered(said)
         again = await s.call("act", {"id": "1"}, call="2.0")
@@ -388,7 +393,7 @@ def test_while_the_run_holds_a_person_may_settle_it() -> None:
         calling = asyncio.ensure_future(s.call("act", {"id": "1"}))
         await waits.wait()
         row = await s.operation()
-        await s.delivered(Settlement(operation=row.id, happened=False, by="bob", reason="not in the books"))
+        await s.delivered(Settlement(operation=row.id, attempt=1, happened=False, by="bob", reason="not in the books"))
         outcome = await calling
         assert isinstance(outcome, Failed)
         assert outcome.code == "settled_no"
@@ -522,7 +527,7 @@ def test_a_blind_retry_of_an_unknown_call_needs_an_approval_that_shows_it() -> N
         [row] = await s.approvals()
         [operation, _] = await s.operations()
         assert any("unknown" in reason and operation.id in reason for reason in row.reasons)
-        await s.delivered(Settlement(operation=operation.id, happened=False, by="bob", reason="no"))
+        await s.delivered(Settlement(operation=operation.id, attempt=1, happened=False, by="bob", reason="no"))
         assert isinstance(await s.call("act", {"id": "2"}, call="3.0"), Succeeded)
 
     run(world, manual, body, once_per=CALL)
@@ -649,7 +654,9 @@ def test_late_reports_move_an_operation_only_as_the_table_says() -> None:
     async def after_a_no(s: Stage) -> None:
         await s.call("act", {"id": "1"})
         first = await _row(s, "unknown")
-        await s.delivered(Settlement(operation=first, happened=False, by="handler", reason="no"))  # a person of that name
+        await s.delivered(
+            Settlement(operation=first, attempt=1, happened=False, by="handler", reason="no")
+        )  # a person of that name
         await s.delivered(_late(await _row(s, "failed"), 1, success=True))
         await _row(s, "succeeded")
         assert len(s.of_kind("operation.contradicted")) == 1
@@ -657,7 +664,7 @@ def test_late_reports_move_an_operation_only_as_the_table_says() -> None:
     async def after_a_no_and_a_newer_one(s: Stage) -> None:
         await s.call("act", {"id": "1"})
         first = await _row(s, "unknown")
-        await s.delivered(Settlement(operation=first, happened=False, by="bob", reason="no"))
+        await s.delivered(Settlement(operation=first, attempt=1, happened=False, by="bob", reason="no"))
         assert isinstance(await s.call("act", {"id": "1"}, call="2.0"), Succeeded)
         await s.delivered(_late(first, 1, success=True))
         rows = await s.operations()
@@ -710,7 +717,7 @@ def test_a_settlement_that_cannot_move_the_operation_is_kept_and_named() -> None
     async def body(s: Stage) -> None:
         await s.call("act", {"id": "1"})
         row = await s.operation()
-        await s.delivered(Settlement(operation=row.id, happened=False, by="bob", reason="not seen"))
+        await s.delivered(Settlement(operation=row.id, attempt=1, happened=False, by="bob", reason="not seen"))
         assert (await s.operation()).state == "succeeded"
         assert len(s.of_kind("operation.contradicted")) == 1
         await s.delivered(Withdrawal(operation=row.id, by="alice"))
@@ -719,6 +726,25 @@ def test_a_settlement_that_cannot_move_the_operation_is_kept_and_named() -> None
         assert await s.ledger.inbox(s.scene.run) == []
 
     run(World(), manual, body)
+
+
+def test_a_no_of_a_person_says_nothing_of_an_attempt_that_came_after_they_had_looked() -> None:
+    world = World(ConnectionError(), ("happens", ConnectionError()))
+    world.answers = [DID_NOT, DID_NOT]  # before the first attempt is quiet, and after
+
+    async def body(s: Stage) -> None:
+        assert isinstance(await s.call("act", {"id": "1"}), Unknown)
+        row = await s.operation()
+        assert (row.state, row.attempt, world.effects) == ("unknown", 2, ["1"])
+        await s.delivered(Settlement(operation=row.id, attempt=1, happened=False, by="bob", reason="not in the books"))
+        row = await s.operation()
+        assert (row.state, row.outcome) == ("unknown", None), "what happened is not recorded as if it had not"
+        assert "not in the books" in row.evidence[-1]
+        assert s.of_kind("operation.contradicted") == []
+        await s.delivered(Settlement(operation=row.id, attempt=2, happened=False, by="bob", reason="nor now"))
+        assert (await s.operation()).state == "failed"
+
+    run(world, reconcile(lambda a, c: world.ask(a, c)), body)
 
 
 # owners

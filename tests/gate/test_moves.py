@@ -76,7 +76,7 @@ def settled(happened: bool, *after: Succeeded | Failed) -> Callable[[Stage, Worl
     async def body(s: Stage, world: World, rules: list[object]) -> None:
         await s.call("act", {"id": "1"})
         row = await s.operation()
-        await s.delivered(Settlement(operation=row.id, happened=happened, by="bob", reason="seen"))
+        await s.delivered(Settlement(operation=row.id, attempt=1, happened=happened, by="bob", reason="seen"))
         await told(s, *after)
 
     return body

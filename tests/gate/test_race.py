@@ -11,13 +11,28 @@ from gate.stage import Stage, opened, stage
 from remit import ambient
 from remit.ledger import MemoryLedger
 from remit.policy import Ask, Request, Verdict
-from remit.tool import CALL, Concurrency, Context, NoEffect, Tool, always, ask_user, manual, never, tool, write
+from remit.tool import (
+    CALL,
+    DID_NOT,
+    Concurrency,
+    Context,
+    NoEffect,
+    Tool,
+    always,
+    ask_user,
+    manual,
+    never,
+    reconcile,
+    tool,
+    write,
+)
 from remit.types.approval import Approval
-from remit.types.delivery import Decision, Withdrawal
-from remit.types.event import ApprovalDecided
+from remit.types.delivery import Decision, Settlement, Withdrawal
+from remit.types.event import ApprovalDecided, OperationMoved
 from remit.types.ident import ApprovalId
 from remit.types.label import TRUSTED
 from remit.types.ledger import Append, Committed
+from remit.types.operation import Operation
 from remit.types.outcome import Failed, NotRun, Refused, Succeeded
 
 RAN: list[str] = []
@@ -332,3 +347,63 @@ def test_a_pause_that_a_tool_asked_for_is_kept_for_that_key_and_no_longer() -> N
 
     with ambient.use(ambient.Seeded()):
         story(body, book)
+
+
+class Sent(MemoryLedger):
+    """Runs `meanwhile` while the second attempt is durable as dispatched, and nobody has heard so yet."""
+
+    meanwhile: Callable[[Operation], Awaitable[object]] | None = None
+
+    async def commit(self, append: Append) -> Committed:
+        done = await super().commit(append)
+        for one in append.events:
+            if isinstance(one.event, OperationMoved) and one.event.on == "resent" and self.meanwhile is not None:
+                row = await self.operation(one.event.operation)
+                assert row is not None
+                await self.meanwhile(row)
+        return done
+
+
+@pytest.mark.parametrize(("happened", "contradictions"), [(True, 1), (False, 0)])
+def test_what_is_sent_again_is_not_taken_for_left_behind_before_its_handler_runs(happened: bool, contradictions: int) -> None:
+    asked: list[object] = []
+
+    @tool(effect=write(once_per="id", recovery=reconcile(lambda a, c: DID_NOT)), timeout_s=0.05, approve=never, label=TRUSTED)
+    async def send(id: str) -> str:
+        """Send.
+
+        Args:
+            id: what
+        """
+        RAN.append(id)
+        if len(RAN) == 1:
+            raise ConnectionError
+        return "sent"
+
+    async def go() -> None:
+        RAN.clear()
+        ledger = Sent()
+        async with opened(ledger):
+            s = await stage(ledger, (send,))
+
+            async def settle(row: Operation) -> None:
+                assert (row.state, row.attempt, RAN) == ("dispatched", 2, ["1"])
+                said = Settlement(operation=row.id, attempt=1, happened=happened, by="bob", reason="the books say so")
+                await ledger.post(s.scene.run, said)
+                asked.append(asyncio.ensure_future(s.take()))
+                for _ in range(20):
+                    await asyncio.sleep(0)
+
+            ledger.meanwhile = settle
+            outcome = await s.call("send", {"id": "1"})
+            await asyncio.gather(*asked)  # type: ignore[call-overload]
+            await s.scene.journal.flush()
+            assert isinstance(outcome, Succeeded)
+            row = await s.operation()
+            assert (row.state, row.settled_by, row.attempt) == ("succeeded", "handler", 2)
+            assert "the books say so" in row.evidence[-1]
+            assert len(s.of_kind("operation.contradicted")) == contradictions
+            assert await ledger.verify() == []
+
+    with ambient.use(ambient.Seeded(7)):
+        asyncio.run(go())

@@ -158,6 +158,9 @@ def test_an_attempt_that_never_ends_is_silent_after_a_while(store: Store) -> Non
             ours.publish_deltas([piece(index, text)])
         for ledger in (ours, other):
             assert len(await ledger.deltas(RUN, after=3)) == 9
+        ours.publish_deltas([piece(12, "a small one behind it")])
+        for ledger in (ours, other):
+            assert len(await ledger.deltas(RUN, after=3)) == 9
         ours.publish_deltas([piece(0, "fresh", after=4, attempt=2)])
         assert [one.text for one in await other.deltas(RUN, after=4)] == ["fresh"]
 
@@ -241,7 +244,8 @@ def test_where_the_folder_cannot_be_made_who_follows_here_hears_all_the_same(
     with caplog.at_level(logging.WARNING, "remit.ledger"):
         file.tell(story)
     assert [one.getMessage() for one in caplog.records] == [
-        "other processes cannot follow what models are writing: FileExistsError"
+        f"other processes cannot follow what models are writing (FileExistsError at {folder(file)}): remove it, or make it "
+        "a folder that this process may write to"
     ]
 
 

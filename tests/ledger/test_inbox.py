@@ -25,7 +25,7 @@ def test_deliveries_come_back_in_order_until_they_are_journaled(store: Store) ->
         told = [
             CancelRun(by="bob"),
             Withdrawal(operation=OPERATION, by="bob", reason="never mind"),
-            Settlement(operation=OPERATION, happened=True, by="bob", reason="seen \ud800", result="{}"),
+            Settlement(operation=OPERATION, attempt=1, happened=True, by="bob", reason="seen \ud800", result="{}"),
             LATE,
             OwnerGone(operation=OPERATION, attempt=2),
         ]

@@ -199,12 +199,13 @@ class Book:
             self._request(event)
             return
         if isinstance(event, Replied):
-            self.tokens += event.usage.input_tokens + event.usage.output_tokens - self.reserved
+            if event.usage.reported:
+                self.tokens += event.usage.input_tokens + event.usage.output_tokens - self.reserved
             for call in event.calls:
                 name = CallId(f"{event.turn}.{call.position}")
                 assert name not in self.calls
                 self.calls[name] = Entry(name, event.turn, call.position, call.name, call.arguments)
-        elif event.code in DECLINED:
+        elif not event.started:
             self.tokens -= self.reserved
         self.reserved = 0
 

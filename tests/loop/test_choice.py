@@ -73,8 +73,9 @@ class Run:
         self.record(replied(self.state.turn, stop="pause", attempt=self.state.attempt))
 
 
+OUT = ["model.unauthorized", "model.not_found", "model.refused_request", "model.context_full"]
 FAILURES = st.tuples(
-    st.sampled_from(["model.unavailable", "model.unauthorized", "model.not_found", "model.refused_request"]),
+    st.sampled_from(["model.unavailable", "model.overloaded", *OUT]),
     st.sampled_from([None, 0.0, 5.0, 299.0, 301.0]),
     st.integers(0, 400_000),
 )
@@ -88,23 +89,28 @@ def test_whatever_fails_in_whatever_order_the_choice_is_the_same_as_by_hand(
     favourite = NAMES[0]
     for failures in turns:
         free: dict[str, int] = {}
+        codes: dict[str, str] = {}
         expected: str | None = favourite
         for attempt, (code, after_s, passed_ms) in enumerate(failures, start=1):
             assert run.request() == expected
             run.now_ms += passed_ms
-            retryable = code == "model.unavailable"
-            run.fail(code, retryable=retryable, after_s=after_s)
-            free[expected or ""] = run.now_ms + round(1000 * (after_s or 0))
+            run.fail(code, retryable=code not in OUT, after_s=after_s)
+            assert expected is not None
+            codes.pop(expected, None)
+            free.pop(expected, None)
+            codes[expected] = code
+            if code not in OUT:
+                free[expected] = run.now_ms + round(1000 * (after_s or 0))
             command = run.asked()
-            fresh = [name for name in NAMES if name not in free]
-            wait_ms = min(free.values()) - run.now_ms
+            fresh = [name for name in NAMES if name not in codes]
+            wait_ms = min(free.values(), default=0) - run.now_ms
             if attempt == MAX_ATTEMPTS:
                 expected = None
-            elif fresh and code != "model.refused_request":
+            elif fresh:
                 expected = fresh[0]
                 assert isinstance(command, Ask)
                 assert (command.wait_s, command.least_s) == (0, 0)
-            elif retryable and wait_ms <= CAP_S * 1000:
+            elif free and wait_ms <= CAP_S * 1000:
                 expected = min(free, key=lambda name: free[name])
                 assert isinstance(command, Ask)
                 assert command.wait_s > 0
@@ -113,7 +119,10 @@ def test_whatever_fails_in_whatever_order_the_choice_is_the_same_as_by_hand(
                 expected = None
             if expected is None:
                 assert isinstance(command, End)
-                assert (command.how, command.reason) == ("escalated", code)
+                again = [code for code in codes.values() if code not in OUT]
+                code = again[-1] if again else next(codes[name] for name in NAMES if name in codes)
+                full = code == "model.context_full"
+                assert (command.how, command.reason) == (("stopped", "context.full") if full else ("escalated", code))
                 return
         favourite = run.request()
         assert favourite == expected

@@ -752,7 +752,7 @@ def test_an_ended_run_takes_a_settlement_and_keeps_its_end() -> None:
         bench = await opened()
         standing = await bench.run([call("pay", value="breaks"), "I do not know."])
         operation = standing.open_operations[0]  # type: ignore[union-attr]
-        settlement = Settlement(operation=operation, happened=True, by="bob", reason="seen")
+        settlement = Settlement(operation=operation, attempt=1, happened=True, by="bob", reason="seen")
         await bench.ledger.post(RunId("run_1"), settlement)
         await bench.take_up([])
         events = await bench.events()

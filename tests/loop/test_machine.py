@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from loop.world import MOODS, RUN, World, proposal, replied, run_to_end, take_up
 from remit.loop.command import Reconsider, Start
-from remit.loop.state import RunState
+from remit.loop.state import Ending, RunState
 from remit.loop.transition import fold, stop, transition
 from remit.types.budget import Budget
 from remit.types.outcome import Succeeded
@@ -183,7 +183,7 @@ def test_a_state_stays_as_it_was_whatever_comes_after_it(seed: int, mood: str) -
     state = RunState(run=RUN)
     for recorded in world.journal:
         before, kept = state, asdict(state)
-        stop(before, "budget.turns")
+        stop(before, Ending("stopped", "budget.turns"))
         state, _ = transition(before, recorded)
         assert asdict(before) == kept
 

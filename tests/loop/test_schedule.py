@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.loop.phase import ACTIVE
-from remit.loop.schedule import HELD_BACK, WAITING, Moves, disjoint, schedule
+from remit.loop.schedule import HELD_BACK, WAITING, Moves, schedule
 from remit.loop.state import CallState
 from remit.types.ident import CallId, Digest
 from remit.types.label import TRUSTED
@@ -22,6 +22,32 @@ OUTCOMES: tuple[Outcome, ...] = (
     Unknown(code="x", message=""),
     NotRun(code="cancelled", message=""),
 )
+
+
+def disjoint(one: CallState, other: CallState) -> bool:
+    """By hand: whether the order of two writes cannot matter."""
+    if "ask" in (one.effect, other.effect):
+        return False
+    if one.name == other.name and one.key is not None and other.key is not None:
+        return one.key != other.key
+    if one.resources is None or other.resources is None:
+        return False
+    return not set(one.resources) & set(other.resources)
+
+
+def by_hand(calls: list[CallState], running: list[CallState]) -> list[CallId]:
+    """Which calls of a turn of ready and started ones start: each pair of them is looked at."""
+    before = [(one, "runs") for one in running]
+    start: list[CallId] = []
+    for one in calls:
+        clashes = [fate for other, fate in before if other.effect in ("write", "ask") and not disjoint(other, one)]
+        reads = [fate for other, fate in before if other.effect == "read"]
+        later = clashes if one.effect == "read" else [*clashes, *reads]
+        fate = "runs" if one.status == "starting" else "later" if later and one.effect != "ask" else "start"
+        if fate == "start":
+            start.append(one.id)
+        before.append((one, fate))
+    return start
 
 
 def call(position: int, effect: str, status: str = "ready", **more: object) -> CallState:
@@ -143,6 +169,29 @@ def test_what_starts_was_ready_and_overlaps_no_other_write(calls: list[CallState
                 assert other.status == "ended"
             if other.effect == "read":
                 assert other.status in ("ended", "awaiting")
+
+
+SHARING = st.lists(
+    st.tuples(
+        st.sampled_from(["read", "write", "write", "ask"]),
+        st.sampled_from(["ready", "ready", "starting"]),
+        st.sampled_from(["pay", "save"]),
+        st.sampled_from([None, (), ("a",), ("b",), ("a", "b")]),
+        st.sampled_from([None, None, Digest("k"), Digest("l")]),
+    ),
+    max_size=8,
+).map(
+    lambda rows: [
+        replace(call(place, effect, status, resources=touches, key=key if effect == "write" else None), name=name)
+        for place, (effect, status, name, touches, key) in enumerate(rows)
+    ]
+)
+
+
+@given(SHARING, SHARING)
+def test_what_starts_is_the_same_as_by_looking_at_each_pair(calls: list[CallState], others: list[CallState]) -> None:
+    running = [replace(one, turn=0) for one in others if one.effect == "write" and one.status == "starting"]
+    assert list(schedule(calls, running=running).start) == by_hand(calls, running)
 
 
 @given(CALLS, WAITS, st.data())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from loop.world import RUN, World, proposal, replied, said, started
 from remit.loop import TABLE, diagram
@@ -83,6 +84,8 @@ def test_every_edge_is_taken_by_some_run() -> None:
     for _ in range(3):
         world.work(world.jobs[-1])
         taken |= edges_of([*(one.event for one in world.journal), CANCELLED])
+    out = RequestFailed(turn=1, attempt=1, code="model.unauthorized", message="", retryable=False)
+    taken |= edges_of([*start, replace(asked(), model="scripted:m"), out, replace(RESUMED, models=("scripted:m",))])
     first: list[list[Event]] = [[], start, [*start, asked()], [*start, asked(), replied(1, [proposal(0, "read")])]]
     for events in first:
         taken |= edges_of([*events, end])

@@ -52,31 +52,50 @@ def test_behind_a_reply_that_waits_only_answers_come() -> None:
     assert whole.held == []
 
 
-STEPS = st.lists(st.sampled_from(["message", "reply", "waits", "results"]), max_size=12)
+def calls(name: str, *, waits: bool = False) -> Replied:
+    return replace(reply(name, waits=waits), calls=(proposal(0, "read"),), stop="calls")
+
+
+def test_results_come_directly_behind_the_reply_that_asked_for_them() -> None:
+    whole = Transcript(recorded([message("one"), calls("two", waits=True), message("three"), RESULTS, calls("four")]))
+    assert whole.said == ['"one"', '"two"', '"results"', '"four"']
+    assert whole.held == ['"three"']
+    grown = whole.copied()
+    grown.add(recorded([replace(RESULTS, turn=2)])[0])
+    assert grown.said == ['"one"', '"two"', '"results"', '"four"', '"results"', '"three"']
+    assert (grown.held, whole.held) == ([], ['"three"'])
+
+
+STEPS = st.lists(st.sampled_from(["message", "reply", "waits", "calls", "calls and waits"]), max_size=12)
 
 
 @given(STEPS)
-def test_nothing_is_lost_nothing_sent_is_moved_and_no_words_come_behind_a_reply_that_waits(steps: list[str]) -> None:
+def test_nothing_is_lost_nothing_sent_is_moved_and_no_words_come_where_answers_are_due(steps: list[str]) -> None:
     whole = Transcript()
     sent: list[str] = []
-    waits = False
-    for number, step in enumerate(steps):
-        event = {
-            "message": message(f"m{number}"),
-            "reply": reply(f"r{number}"),
-            "waits": reply(f"r{number}", waits=True),
-            "results": replace(RESULTS, wording=Wording(f'"a{number}"')),
-        }[step]
-        if step in ("reply", "waits"):  # whatever is said by now was in the request before it
-            assert whole.said[: len(sent)] == sent
-            sent = [*whole.said]
-            assert not waits or all(not one.startswith('"m') for one in behind(sent))
-            waits = step == "waits"
+    everything: list[str] = []
+    waits = calling = False
+    number = 0
+
+    def take(event: Event) -> None:
+        nonlocal number
+        number += 1
+        assert isinstance(event, (MessageAppended, Replied, ResultsAppended))
+        everything.append(event.wording)
         whole.add(recorded([event])[0])
-    everything = [
-        f'"{step[0] if step in ("message", "reply") else "r" if step == "waits" else "a"}{number}"'
-        for number, step in enumerate(steps)
-    ]
+
+    for step in steps:
+        if step == "message":
+            take(message(f"m{number}"))
+            continue
+        if calling:
+            take(replace(RESULTS, wording=Wording(f'"a{number}"')))
+        assert whole.said[: len(sent)] == sent  # whatever is said by now is in the request before the reply
+        sent = [*whole.said]
+        assert not waits or all(not one.startswith('"m') for one in behind(sent))
+        assert not calling or behind(sent)[0].startswith('"a')
+        waits, calling = "waits" in step, "calls" in step
+        take(calls(f"r{number}", waits=waits) if calling else reply(f"r{number}", waits=waits))
     assert sorted([*whole.said, *whole.held]) == sorted(everything)
 
 

@@ -33,7 +33,7 @@ from remit.loop.command import (
 )
 from remit.loop.limits import Limits
 from remit.loop.phase import Phase
-from remit.loop.state import CallState, RunState
+from remit.loop.state import CallState, Ending, RunState
 from remit.loop.transition import stop, transition
 from remit.types.budget import Budget, Spent, Usage
 from remit.types.event import (
@@ -118,6 +118,16 @@ def replied(turn: int, calls: Sequence[Call] = (), *, stop: Stop = "calls", text
     )
 
 
+def check_counts(state: RunState) -> None:
+    """What is counted along the way is what is there."""
+    here = [call for call in state.calls if call.turn == state.turn]
+    assert state.places == {call.id: place for place, call in enumerate(state.calls)}
+    assert +Counter(state.statuses) == Counter(call.status for call in here)
+    assert state.earlier == sum(call.status != "ended" for call in state.calls if call.turn != state.turn)
+    assert state.is_open == bool(state.unanswered)
+    assert all(call.turn != state.turn or call.status != "proposed" for call in state.calls[: state.considered])
+
+
 @dataclass
 class Job:
     """A command under way. `step` counts what was recorded for it."""
@@ -168,6 +178,7 @@ class World:
         before, seen = self.state, repr(self.state)
         self.state, commands = transition(before, recorded)
         assert repr(before) == seen, "a transition leaves the state that it was given as it was"
+        check_counts(self.state)
         self.told += [one.call for one in commands if isinstance(one, Tell)]
         return commands
 
@@ -328,7 +339,7 @@ class World:
             assert reason == self.book.may_request(self.now_ms, RESERVED, attempt=command.attempt)
             if reason is not None:
                 self.limited = True
-                self.state, commands = stop(self.state, reason)
+                self.state, commands = stop(self.state, Ending("stopped", reason))
                 self.take(commands)
                 return True
             self.record(
@@ -350,7 +361,16 @@ class World:
         else:
             retryable = self.choose(*[True] * (4 if flaky else 1), False)
             code = self.choose(*["model.unavailable"] * 4, DECLINED[1], "model.context_full")
-            self.record(RequestFailed(turn=command.turn, attempt=command.attempt, code=code, message="", retryable=retryable))
+            self.record(
+                RequestFailed(
+                    turn=command.turn,
+                    attempt=command.attempt,
+                    code=code,
+                    message="",
+                    retryable=retryable,
+                    started=code not in DECLINED,
+                )
+            )
         return True
 
     def _reply(self, command: Ask) -> None:
@@ -363,6 +383,8 @@ class World:
         )
         calls = [proposal(place, self.choose(*TOOLS), self.choose(*ARGUMENTS), cut=stop == "length") for place in range(count)]
         reply = replied(command.turn, calls, stop=stop, text="words", attempt=command.attempt)
+        if len(self.journal) % 7 == 0:
+            reply = replace(reply, usage=Usage(reported=False))
         waits = stop in ("calls", "pause") and self.choose(*[False] * 5, True)
         self.record(replace(reply, unresolved=("srv_1",)) if waits else reply)
 

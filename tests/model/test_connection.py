@@ -328,6 +328,19 @@ def test_certificates_come_from_the_environment_and_others_are_refused(monkeypat
     asyncio.run(story())
 
 
+def test_certificates_may_come_from_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "ce275665.0").write_text(CERTIFICATE.read_text())  # as `openssl rehash` names it
+
+    async def story() -> None:
+        async with serving(answer(), tls=_tls()) as server:
+            monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+            model = OpenAIChat("m", base_url=server.url)
+            assert await model.ask(b"1") == b"{}"
+            await model.aclose()
+
+    asyncio.run(story())
+
+
 def test_a_server_that_never_shakes_hands_is_waited_for_as_long_as_was_said() -> None:
     async def talk(reader: asyncio.StreamReader, writer: Writer) -> None:
         while await reader.read(1 << 16):

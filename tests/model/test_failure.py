@@ -27,3 +27,20 @@ def test_a_model_that_the_provider_does_not_know_is_no_wrong_address(body: bytes
     assert (error.code, error.retryable) == ("model.not_found", False)
     assert "base URL" not in error.message
     assert error.details["reason"] == word
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_called_one_and_asks_for_the_base_url(status: int) -> None:
+    error = refused(status, {"location": "https://elsewhere.example"}, b"")
+    assert (error.code, error.retryable) == ("model.refused_request", False)
+    assert "redirect" in error.message
+    assert "base URL" in error.message
+    assert "elsewhere" not in f"{error.message}{error.details}"
+
+
+@pytest.mark.parametrize("status", [201, 202, 204, 206, 300, 304])
+def test_another_success_is_no_reply(status: int) -> None:
+    error = refused(status, {}, b"")
+    assert (error.code, error.retryable) == ("model.refused_request", False)
+    assert "not a reply" in error.message
+    assert "redirect" not in error.message

@@ -166,7 +166,7 @@ def test_where_the_head_may_differ_it_is_told_and_the_messages_decide() -> None:
     model = ReplayModel(recorded(), same_head=False)
     standing, _ = asyncio.run(run(agent_of(model, instructions="Look twice.")))
     assert isinstance(standing, Finished)
-    assert model.head_differs == ("system",)
+    assert {one.head_differs for one in model.served} == {("system",)}
 
 
 def test_an_attempt_that_failed_is_left_out_and_a_request_that_was_never_answered_fails_as_it_did() -> None:

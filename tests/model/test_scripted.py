@@ -146,29 +146,25 @@ def test_a_stream_may_be_cut_and_then_is_asked_for_again(protocol: ProtocolName)
 
 
 @every
-def test_a_transcript_is_counted_whether_it_goes_on_from_another_or_not(protocol: ProtocolName) -> None:
-    def ids(model: ScriptedModel, *messages: Wording) -> str:
-        return ask(model, *messages).calls[0].wire_id
+def test_the_ids_of_calls_follow_from_the_number_of_messages_alone(protocol: ProtocolName) -> None:
+    model = ScriptedModel(lambda asked: call("send"), protocol=protocol)
+    user, other = model.wire.user([Text('a ,{"role":"x"} ]}')]), model.wire.user([Text("b")])
+    ids = [ask(model, *[user] * count).calls[0].wire_id for count in range(1, 30)]
+    assert len(set(ids)) == 29
+    assert ids[2] == ask(model, other, user, other).calls[0].wire_id
 
-    def model() -> ScriptedModel:
-        return ScriptedModel([[call("send")]] * 200, protocol=protocol)
 
-    one = model()
-    user, other = one.wire.user([Text('a ,{"role":"x"} ]}')]), one.wire.user([Text("b")])
-    reply = ask(model(), user).wording
-    transcripts = [
-        (user,),
-        (user, reply),
-        (user, reply, other, reply),
-        (user, other),
-        (other,),
-        (other, reply),
-        (user, reply, user),
-    ]
-    transcripts += [(other, *[user] * count) for count in range(40)]
-    for transcript in (*transcripts, *reversed(transcripts)):
-        assert ids(one, *transcript) == ids(model(), *transcript)
-    assert len({ids(one, *([user] * count)) for count in range(1, 30)}) == 29
+def test_over_responses_the_same_text_said_twice_is_two_items() -> None:
+    model = ScriptedModel(["Fine.", "Fine."], protocol="openai-responses")
+
+    async def item_id(messages: list[Any]) -> str:
+        reply = await model.ask(json.dumps({"input": messages}).encode())
+        return str(json.loads(reply)["output"][0]["id"])
+
+    async def story() -> None:
+        assert await item_id(["a"]) != await item_id(["a", "b", "c"])
+
+    asyncio.run(story())
 
 
 def test_a_request_is_read_only_for_who_wants_to_see_it() -> None:

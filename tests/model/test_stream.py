@@ -102,9 +102,47 @@ def test_a_stream_that_ends_early_is_cut_and_may_be_asked_again(protocol: Protoc
 
 
 @every
-def test_a_stream_whose_end_is_torn_off_is_cut_even_if_its_reply_had_ended(protocol: ProtocolName) -> None:
-    got, _, _ = ask(protocol, streamed(*render(protocol, body_of(protocol)), whole=False))
-    assert failed(got).code == "model.stream_cut"
+@pytest.mark.parametrize("behind", [b"", b"not a size\r\n", b"0\r\nx: " + b"y" * 200_000])
+def test_a_reply_that_said_it_is_whole_is_taken_whatever_the_connection_does_behind_it(
+    protocol: ProtocolName, behind: bytes
+) -> None:
+    said = streamed(*render(protocol, body_of(protocol)), whole=False)
+
+    async def ruined(writer: Writer) -> None:
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        events = [b"%x\r\n%b\r\n" % (len(event), event) for event in render(protocol, body_of(protocol))]
+        writer.write(head + b"".join(events) + behind)
+        await writer.drain()
+
+    got, pieces, server = ask(protocol, ruined if behind else said, answer())
+    assert isinstance(got, bytes)
+    assert read(protocol, got) == read(protocol, body_of(protocol))
+    assert told(pieces, "text") == TEXT
+    assert server.connections == 2
+
+
+@every
+def test_nobody_waits_for_a_connection_that_stays_open_behind_a_whole_reply(protocol: ProtocolName) -> None:
+    async def stays(writer: Writer) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+        writer.write(b"".join(render(protocol, body_of(protocol))))
+        await writer.drain()
+        with suppress(ConnectionError):
+            while True:
+                writer.write(b": ping\n\n")
+                await writer.drain()
+                await asyncio.sleep(0)
+
+    async def story() -> None:
+        async with serving(stays) as server:
+            model = KINDS[protocol]("m", base_url=server.url, api_key="k")
+            async with asyncio.timeout(20):
+                body = await model.ask(b"{}", Streaming(model.wire.gather({}), lambda _: None))
+                await server.until(ended=1)
+            assert read(protocol, body) == read(protocol, body_of(protocol))
+            await model.aclose()
+
+    asyncio.run(story())
 
 
 @every
@@ -201,6 +239,62 @@ def test_who_stops_waiting_for_a_stream_closes_its_connection() -> None:
             await model.aclose()
 
     asyncio.run(story())
+
+
+async def _pings(writer: Writer) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+    with suppress(OSError):
+        while True:
+            writer.write(b": ping\n\n")
+            await writer.drain()
+            await asyncio.sleep(0)
+
+
+async def _waits_on(writer: Writer) -> None:
+    writer.write(b"HTTP/1.1 ")
+    with suppress(OSError):
+        while True:
+            writer.write(b"102 Processing\r\n\r\nHTTP/1.1 ")
+            await writer.drain()
+            await asyncio.sleep(0)
+
+
+async def _drips_a_head(writer: Writer) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nx: ")
+    with suppress(OSError):
+        while True:
+            writer.write(b"y")
+            await writer.drain()
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("server_says", "timeouts", "phase"),
+    [
+        (_pings, Timeouts(total=0.2), "total"),
+        (_waits_on, Timeouts(first_byte=0.2), "first_byte"),
+        (_drips_a_head, Timeouts(first_byte=0.05), "first_byte"),
+    ],
+)
+def test_saying_something_all_the_time_holds_nobody_longer_than_was_said(
+    server_says: Answer, timeouts: Timeouts, phase: str
+) -> None:
+    error = failed(ask("anthropic", server_says, timeouts=timeouts)[0])
+    assert (error.code, error.details["phase"], error.retryable) == ("model.timeout", phase, True)
+    assert error.details["sent"]
+
+
+def test_a_refusal_stands_although_its_body_never_ends() -> None:
+    async def drips(writer: Writer) -> None:
+        writer.write(b"HTTP/1.1 429 Slow\r\nretry-after: 3\r\n\r\n")
+        with suppress(OSError):
+            while True:
+                writer.write(b"y")
+                await writer.drain()
+                await asyncio.sleep(0)
+
+    error = failed(ask("anthropic", drips, timeouts=Timeouts(idle=0.1))[0])
+    assert (error.code, error.details["retry_after_s"]) == ("model.rate_limited", 3.0)
 
 
 @every

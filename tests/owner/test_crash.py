@@ -288,3 +288,18 @@ def test_a_run_whose_request_broke_off_is_asked_again() -> None:
             assert isinstance(await remit.run_to_end(run.id), Finished)
 
     play(story, seeded=False)
+
+
+def test_recover_goes_on_past_a_run_whose_principal_is_not_known_any_more() -> None:
+    async def lookup(tenant: str, subject: str) -> Principal | None:
+        raise ConnectionError
+
+    async def story() -> None:
+        shop, store = Shop(hang=True), MemoryLedger()
+        agent = support(ScriptedModel(lambda _: REFUND), refund_tool(timeout_s=30))
+        async with Remit(ledger=store, agents=[agent], deps=shop) as remit:
+            run = await left_behind(remit, shop)
+        async with Remit(ledger=MemoryLedger(store=store), agents=[agent], deps=shop, principals=lookup) as remit:
+            assert [one.run for one in await remit.recover()] == [run]
+
+    play(story, seeded=False)

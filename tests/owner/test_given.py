@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
 from behaviour.shop import ALICE, APPROVED_ABOVE_50, BOB, Shop, play, refund_tool, support
 from remit import (
     Conversation,
+    DefinitionError,
     Finished,
     InputError,
     MemoryLedger,
@@ -154,3 +156,37 @@ def test_a_principal_without_a_name_or_with_scopes_that_are_no_set_is_refused(gi
 @pytest.mark.parametrize("scopes", [{"a", "b"}, ["b", "a"], ("a", "b"), frozenset({"a", "b"}), dict.fromkeys("ab")])
 def test_scopes_may_be_any_collection_of_strings(scopes: object) -> None:
     assert Principal("alice", scopes=scopes) == Principal("alice", "default", frozenset({"a", "b"}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("after", [2**63, 2**80])
+@pytest.mark.parametrize("deltas", [True, False])
+def test_a_sequence_number_that_no_ledger_can_hold_is_refused(after: int, deltas: bool) -> None:
+    async def story() -> None:
+        async with opened("Done.") as remit:
+            run = await remit.run("support", "hi", principal=ALICE)
+            with pytest.raises(InputError, match="sequence number") as raised:
+                async for _ in remit.follow(run.id, after, deltas=deltas):  # type: ignore[call-overload]
+                    pass
+            assert raised.value.code == "follow.after"
+            assert [one async for one in remit.follow(run.id, 2**63 - 1)] == []
+
+    play(story)
+
+
+def test_principals_that_cannot_be_awaited_are_refused_when_the_owner_is_made() -> None:
+    def plain(tenant: str, subject: str) -> Principal | None:
+        return None
+
+    class Known:
+        async def __call__(self, tenant: str, subject: str) -> Principal | None:
+            return None
+
+        async def of(self, extra: int, tenant: str, subject: str) -> Principal | None:
+            return None
+
+    for given in (plain, lambda tenant, subject: None, 3):
+        with pytest.raises(DefinitionError, match="async def principals") as raised:
+            Remit(principals=given)  # type: ignore[arg-type]
+        assert raised.value.code == "owner.principals"
+    for good in (Known(), partial(Known().of, 1)):
+        Remit(principals=good)

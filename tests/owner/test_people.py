@@ -9,12 +9,16 @@ import pytest
 
 from behaviour.shop import ALICE, APPROVED_ABOVE_50, BOB, Shop, play, refund_tool, support, until
 from remit import (
+    CANNOT_TELL,
+    DID_NOT,
     TRUSTED,
+    Agent,
     Approval,
     Cancelled,
     Conflict,
     Denied,
     Finished,
+    Happened,
     InputError,
     MemoryLedger,
     NotFound,
@@ -28,11 +32,13 @@ from remit import (
     call,
     manual,
     never,
+    reconcile,
     tool,
     when,
     write,
 )
 from remit.types.event import ApprovalDecided, OperationMoved
+from remit.types.operation import Operation
 
 BIG = call("issue_refund", charge_id="ch_1", amount_cents=9_900)
 MALLORY = Principal("mallory", tenant="other", scopes=BOB.scopes)
@@ -210,6 +216,93 @@ def test_a_person_settles_what_is_unknown_also_after_the_end(happened: bool) -> 
             after = await remit.standing(run.id)
             assert isinstance(after, Finished)
             assert after.open_operations == ()
+            assert await remit.verify() == []
+
+    play(story, seeded=False)
+
+
+def test_a_no_about_a_row_that_was_sent_again_since_is_refused_and_a_yes_is_not() -> None:
+    done: list[str] = []
+    seen: list[Operation] = []
+
+    async def story(happened: bool) -> None:
+        async def books(arguments: object, ctx: object) -> object:
+            seen.extend(await remit.operations(state=("unknown",)))
+            return DID_NOT if len(done) < 2 else CANNOT_TELL
+
+        @tool(
+            effect=write(once_per="name", recovery=reconcile(books, settle_s=0.01)),
+            timeout_s=0.05,
+            approve=never,
+            label=TRUSTED,
+        )
+        async def put(name: str) -> str:
+            """Put.
+
+            Args:
+                name: which
+            """
+            done.append(name)
+            raise ConnectionError
+
+        done.clear()
+        seen.clear()
+        async with opened(ScriptedModel([call("put", name="x"), "It is not known."]), Shop(), put) as remit:
+            run = await remit.run("support", "put", principal=ALICE)
+            assert isinstance(run, Finished)
+            [now] = await remit.operations(state=("unknown",))
+            assert (seen[0].attempt, now.attempt) == (1, 2)
+            if not happened:
+                with pytest.raises(Conflict) as refused:
+                    await remit.settle(seen[0], False, by=BOB, reason="not in the books")
+                assert refused.value.code == "operation.sent_again"
+                assert await remit.operations(state=("unknown",)) == [now]
+            settled = await remit.settle(seen[0] if happened else now, happened, by=BOB, reason="looked")
+            assert settled.state == ("succeeded" if happened else "failed")
+            assert await remit.verify() == []
+
+    for happened in (False, True):
+        play(lambda happened=happened: story(happened))  # type: ignore[misc]
+
+
+def test_a_handler_that_still_runs_for_one_agent_is_not_denied_by_the_books_for_another() -> None:
+    done: list[str] = []
+    begun: list[str] = []
+    going_on = threading.Event()
+
+    def books(arguments: object, ctx: object) -> object:
+        return Happened("put") if done else DID_NOT
+
+    @tool(effect=write(once_per="name", recovery=reconcile(books, settle_s=0.02)), timeout_s=0.05, approve=never, label=TRUSTED)
+    def put(name: str) -> str:
+        """Put.
+
+        Args:
+            name: which
+        """
+        begun.append(name)
+        if len(begun) == 1:
+            going_on.wait(10)
+        done.append(name)
+        return "put"
+
+    async def story() -> None:
+        agents = [
+            Agent(name, model=ScriptedModel([call("put", name="x"), "I see."]), instructions="Put.", tools=[put])
+            for name in ("one", "two")
+        ]
+        async with Remit(ledger=MemoryLedger(), agents=agents) as remit:
+            try:
+                for name in ("one", "two"):
+                    assert isinstance(await remit.run(name, "put", principal=ALICE), Finished)
+                    [row] = await remit.operations()
+                    assert (row.state, row.attempt, begun) == ("unknown", 1, ["x"])
+            finally:
+                going_on.set()
+            while (await remit.operations())[0].state == "unknown":  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            [row] = await remit.operations()
+            assert (row.state, row.attempt, done) == ("succeeded", 1, ["x"])
             assert await remit.verify() == []
 
     play(story, seeded=False)

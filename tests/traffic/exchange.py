@@ -1,4 +1,7 @@
-"""All recorded exchanges of the three protocols, and what a request says whatever its protocol."""
+"""Exchanges of the three protocols, and what a request says whatever its protocol.
+
+Those written by hand are there for everybody; `REMIT_CORPUS` adds the recorded ones.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from remit.types.model import ProtocolName
+from remit.wire import render
+from traffic import handwritten
 from wire.corpus import ROOT, Spell, spelled
 
 FILES = (
@@ -31,7 +36,7 @@ _API: dict[str, ProtocolName] = {
 
 @dataclass(frozen=True)
 class Exchange:
-    """A recorded request (where there is one) and its response: an object, or the bytes of a stream."""
+    """A request (where there is one) and its response: an object, or the bytes of a stream."""
 
     name: str
     protocol: ProtocolName
@@ -51,20 +56,42 @@ class Exchange:
         return self.response
 
 
+WRITTEN: dict[ProtocolName, tuple[list[Any], list[Any]]] = {
+    "anthropic": (handwritten.ANTHROPIC, handwritten.ANTHROPIC_STREAMED),
+    "openai-chat": (handwritten.CHAT, handwritten.CHAT_STREAMED),
+    "openai-responses": (handwritten.RESPONSES, handwritten.RESPONSES_STREAMED),
+}
+
+
 @functools.cache
 def exchanges() -> tuple[Exchange, ...]:
-    """All of them, in the order of the files."""
-    assert ROOT
-    found: list[Exchange] = []
+    """All of them: those written by hand, then the recorded ones in the order of the files."""
+    return (*_written(), *(_recorded(Path(ROOT)) if ROOT else ()))
+
+
+def recorded(number: int) -> int:
+    """How many more there are where recorded ones are read."""
+    return number if ROOT else 0
+
+
+def _written() -> Iterator[Exchange]:
+    for protocol, (whole, in_streams) in WRITTEN.items():
+        for request, response in whole:
+            yield Exchange(f"written-{protocol}-{response['id']}", protocol, request, response)
+        for request, response in in_streams:
+            events = render(protocol, json.dumps(response, ensure_ascii=False).encode(), seed=7)
+            yield Exchange(f"written-{protocol}-{response['id']}", protocol, request, b"".join(events))
+
+
+def _recorded(root: Path) -> Iterator[Exchange]:
     for file in FILES:
-        lines = (Path(ROOT) / "traffic" / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = (root / "traffic" / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()
         for index, line in enumerate(lines):
             entry = json.loads(line)
             if entry.get("api") in _API:
                 protocol = _API[entry["api"]]
                 request = entry["request"] if isinstance(entry["request"], dict) else None
-                found.append(Exchange(f"{file}-{index}", protocol, request, _response(entry["response"], protocol)))
-    return tuple(found)
+                yield Exchange(f"{file}-{index}", protocol, request, _response(entry["response"], protocol))
 
 
 def _response(recorded: Any, protocol: ProtocolName) -> dict[str, Any] | bytes:

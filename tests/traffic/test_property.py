@@ -139,8 +139,11 @@ def search(number: int, said: str) -> bytes:
 
 
 def found(number: int) -> bytes:
-    """What it found, which is the first thing that the provider says next."""
+    """What it found, which is the first thing that the provider says next; now and then it calls a tool at once."""
     done = {"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{number}", "content": []}
+    if number % 2:
+        looks = {"type": "tool_use", "id": f"toolu_on_{number}", "name": "look", "input": {"order": "B"}}
+        return hosted(number, "tool_use", done, looks)
     return hosted(number, "end_turn", done, {"type": "text", "text": "Found."})
 
 

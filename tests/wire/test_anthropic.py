@@ -234,7 +234,7 @@ def test_usage_is_all_input_with_its_cached_parts_and_compactions_added() -> Non
     }
     expected = Usage(input_tokens=1111, cache_read_tokens=100, cache_write_tokens=10, output_tokens=27, reasoning_tokens=3)
     assert read(body(text("hi"), stop="end_turn", usage=usage)).usage == expected
-    assert read(body(text("hi"), stop="end_turn", usage=None)).usage == Usage()
+    assert read(body(text("hi"), stop="end_turn", usage=None)).usage == Usage(reported=False)
 
 
 @pytest.mark.parametrize(

@@ -235,3 +235,15 @@ def test_a_server_that_answers_whole_is_read_whole(spelling: int | None) -> None
     assert gather.error is not None
     with pytest.raises(ProtocolError):
         gather.body()
+
+
+def test_an_object_in_very_many_pieces_is_not_read_anew_for_each() -> None:
+    """If it were, this would take minutes."""
+    gather = wire_for("anthropic").gather({})
+    gather.feed(b'{"content":[{}')
+    for _ in range(100_000):
+        gather.feed(b",{}")
+        assert not gather.ended
+    gather.feed(b"]}")
+    assert gather.error is None
+    assert len(gather.body()) == 300_016

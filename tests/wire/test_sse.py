@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit.errors import ProtocolError
-from remit.wire.sse import Event, Events
+from remit.wire.sse import Events, Frame
 
 STREAM = (
     b"\xef\xbb\xbf: a comment\nevent: one\ndata: {}\n\n"
@@ -17,7 +17,7 @@ STREAM = (
     b"id: 7\nretry: 5\nunknown: x\ndata: last \xc3\xa9\n\n"
     b"event: nothing\n\ndata: end\n\n"
 )
-EVENTS: list[Event] = [
+EVENTS: list[Frame] = [
     ("one", b"{}"),
     ("", b"no space\n two\n"),
     ("", b"last \xc3\xa9"),
@@ -25,7 +25,7 @@ EVENTS: list[Event] = [
 ]
 
 
-def fed(*chunks: bytes, most: int = 1000) -> list[Event]:
+def fed(*chunks: bytes, most: int = 1000) -> list[Frame]:
     events = Events(most)
     return [event for chunk in chunks for event in events.feed(chunk)]
 
@@ -41,6 +41,10 @@ def test_the_bytes_may_be_cut_anywhere(end: bytes, cuts: list[int]) -> None:
     raw = STREAM.replace(b"\n", end)
     places = [0, *sorted(cuts), len(raw)]
     assert fed(*(raw[first:last] for first, last in pairwise(places))) == EVENTS
+
+
+def test_a_carriage_return_that_is_followed_by_text_joins_no_line_feed_of_the_next_piece() -> None:
+    assert fed(b"data: a\rdata: b", b"\n\n") == fed(b"data: a\rdata: b\n\n") == [("", b"a\nb")]
 
 
 def test_an_event_comes_as_soon_as_its_blank_line_does() -> None:

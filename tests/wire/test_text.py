@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import InputError, ProtocolError
-from remit.wire.text import Node, Splices, quote, storable
+from remit.wire.text import Node, Splices
+from remit.wire.write import quote, storable
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -89,3 +90,34 @@ def test_a_count_of_tokens_is_a_whole_number_or_nothing(said: str, counted: int)
 def test_more_tokens_than_a_reply_can_have_are_no_reply(said: int) -> None:
     with pytest.raises(ProtocolError, match="tokens"):
         Node.of(b'{"n":%d}' % said).count("n")
+
+
+BODIES = [
+    b'{"content":1,"content":[]}',
+    b'{"content":[],"content":null}',
+    b'{"content":[],"content":[]}',
+    b'{"a":1,"content":{"x":1},"content":[]}',
+    b'{"c\\u006fntent":[1],"content":[2]}',
+    b'{"content":[1,]}',
+    b'{"content":[NaN]}',
+    b'{"content":["\xff"]}',
+    b'{"content":' + b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_part_is_as_it_was_written_and_what_its_value_says_or_it_is_refused(body: bytes) -> None:
+    try:
+        node = Node.of(body)
+        raw = node.raw("content")
+    except ProtocolError:
+        return
+    assert raw is not None
+    assert json.loads(raw) == node.value("content")
+
+
+def test_a_key_inside_a_text_is_no_member() -> None:
+    (block, other) = Node.of(
+        b'{"content":[{"text":"\\"input\\": {}","input":{"n":1.10}},{"a\\"input":{},"input": { }}]}'
+    ).children("content")
+    assert (block.raw("input"), other.raw("input"), other.raw("n")) == ('{"n":1.10}', "{ }", None)

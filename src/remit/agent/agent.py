@@ -108,6 +108,7 @@ class Agent:
         for place, limits in (("budget", self.budget), ("conversation_budget", self.conversation_budget)):
             fault = None if limits is None else unknown_tool(limits, [tool.name for tool in self.catalogue.tools])
             self._need(fault is None, place, fault or "")
+        self._check_server_tool_names()
         _ = self.answer_type
 
     def _check(self) -> None:
@@ -136,6 +137,12 @@ class Agent:
         need(self.on_wait in ("hold", "answer"), "on_wait", 'either "hold" or "answer"')
         need(self.done is None or callable(self.done), "done", "a function of the run's context")
         check_secrets(self.secrets, f"secrets= of agent {self.name!r}")
+
+    def _check_server_tool_names(self) -> None:
+        own = {tool.name for tool in self.catalogue.tools}
+        for one in self.declared_server_tools:
+            name = one.declaration.get("name")
+            self._need(name not in own, "server_tools", f"{name!r} is a tool of the agent, too; a provider takes a name once")
 
     def _check_fallback(self) -> None:
         self._need(is_list(self.fallback), "fallback", "give a list of models")

@@ -33,17 +33,8 @@ from remit.types.outcome import Failed, Refused, Succeeded
 
 __all__ = ["Repeat", "Tally"]
 
-_NOT_STARTED = frozenset(
-    {
-        "model.rate_limited",
-        "model.overloaded",
-        "model.refused_request",
-        "model.unauthorized",
-        "model.not_found",
-        "model.context_full",
-    }
-)
-"""The provider's own word that it did not take the request up: what was reserved for it is given back."""
+_NOT_SENT = "model.not_sent"
+"""Of a request that a cancel overtook: its turn is given back too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +57,8 @@ class Tally:
     Args:
         turns: model requests, retries of one not counted.
         calls: proposals.
-        tokens, usd_micros: settled to actual with each reply, given back where the provider declined the request; what is
-            unknown stays spent.
+        tokens, usd_micros: settled to actual with each reply, given back where the provider did not begin with the request;
+            what is unknown stays spent, so also what was reserved where no usage is reported.
         approvals: requests to people, questions included.
         consecutive_errors: refused and failed calls since the last that succeeded.
         usage: the sum of all replies.
@@ -86,7 +77,7 @@ class Tally:
     settled_ms: int = 0
     since_ms: int | None = None
     last_ms: int = 0
-    _open: Mapping[CallId, _Same] = field(default_factory=dict[CallId, _Same])
+    _open: dict[CallId, _Same] = field(default_factory=dict[CallId, _Same])
     _reserved: tuple[int, int] = (0, 0)
 
     def count(self, recorded: Recorded) -> Tally:
@@ -124,9 +115,12 @@ class Tally:
                 return max(event.turn - self.turns, 0), event.reserved_tokens, event.reserved_usd_micros
             case Replied(usage=usage):
                 cost = usage.cost_usd_micros
-                return 0, usage.input_tokens + usage.output_tokens - tokens, 0 if cost is None else cost - usd
+                used = usage.input_tokens + usage.output_tokens
+                return 0, used - tokens if usage.reported else 0, 0 if cost is None else cost - usd
+            case RequestFailed(started=False):
+                return -1 if event.code == _NOT_SENT and event.attempt == 1 else 0, -tokens, -usd
             case RequestFailed():
-                return (0, -tokens, -usd) if event.code in _NOT_STARTED else (0, 0, 0)
+                return 0, 0, 0
 
     def active_ms(self, now_ms: int) -> int:
         """Active time so far: not while people were waited for, nor while no process had the run."""
@@ -185,7 +179,7 @@ class Tally:
         elif isinstance(event, Replied):
             self.usage += event.usage
             self._reserved = (0, 0)
-        elif event.code in _NOT_STARTED:
+        elif not event.started:
             self._reserved = (0, 0)
 
     def _considered(self, event: CallConsidered) -> None:
@@ -210,7 +204,9 @@ class Tally:
             result = _result(event)
             unchanged = seen.unchanged + 1 if result == seen.result else 1
             self.repeats = {**self.repeats, same: Repeat(seen.calls, unchanged, result)}
-        self._open = {call: one for call, one in self._open.items() if call != event.call}
+        if same is not None:
+            self._open = {**self._open}
+            del self._open[event.call]
 
 
 _OF_TALLY = attrgetter(*(one.name for one in fields(Tally)))

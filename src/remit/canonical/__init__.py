@@ -9,7 +9,7 @@ from __future__ import annotations
 from remit.canonical.code import name_of
 from remit.canonical.number import Exact
 from remit.canonical.reader import decode, parse, to_plain
-from remit.canonical.span import item_spans, member_spans
+from remit.canonical.span import item_spans, member_spans, part_span
 from remit.canonical.writer import digest, encode
 
-__all__ = ["Exact", "decode", "digest", "encode", "item_spans", "member_spans", "name_of", "parse", "to_plain"]
+__all__ = ["Exact", "decode", "digest", "encode", "item_spans", "member_spans", "name_of", "parse", "part_span", "to_plain"]

@@ -14,6 +14,7 @@ __all__ = [
     "NOT_VERIFIED",
     "PIPE",
     "UNASKED",
+    "UNCOMPARED",
     "UNEXPECTED",
     "UNSETTLED",
     "USAGE",
@@ -27,6 +28,7 @@ NOT_VERIFIED = 12
 UNASKED = 13
 UNSETTLED = 14
 DIFFERENT = 15
+UNCOMPARED = 16
 INTERRUPTED = 130
 PIPE = 141
 
@@ -47,6 +49,7 @@ EXIT_CODES: Mapping[int, str] = {
     UNASKED: "the model could not be asked; or its key is missing, and nothing was started",
     UNSETTLED: "done, but not verified: an operation is still open, see `remit operations --unknown`",
     DIFFERENT: "the replay was decided otherwise, or could not follow the record",
+    UNCOMPARED: "the replay cannot be compared: the run was recorded over a crash, and they part over what that left",
     INTERRUPTED: "interrupted (Ctrl-C)",
     PIPE: "whoever read the output has gone",
 }

@@ -25,7 +25,7 @@ from remit.trace import Redactor
 if TYPE_CHECKING:
     from remit import Agent
 
-__all__ = ["agent", "agents", "dependencies"]
+__all__ = ["agent", "agents", "dependencies", "secrets"]
 
 
 def agents(references: Sequence[str]) -> list[Agent]:
@@ -45,6 +45,11 @@ def agent(reference: str) -> Agent:
     if not isinstance(found, Agent):
         raise _unusable(f"{reference} is a {type(found).__name__}, not an Agent")
     return found
+
+
+def secrets(references: Sequence[str]) -> tuple[str, ...]:
+    """What the agents that `references` name declare secret."""
+    return tuple(secret for one in agents(references) for secret in one.secrets)
 
 
 async def dependencies(reference: str | None, stack: AsyncExitStack) -> object:
@@ -73,7 +78,7 @@ async def dependencies(reference: str | None, stack: AsyncExitStack) -> object:
 def _named(reference: str, wanted: type | None = None) -> object:
     """What `MODULE:NAME` names; `wanted` is the type that is proposed where the name is not there."""
     name, colon, path = reference.partition(":")
-    if not (colon and name and path):
+    if not (colon and path and all(name.split(".")) and name == os.path.basename(name)):
         raise _unusable(f"write MODULE:NAME, for example shop:support, in place of {reference!r}")
     module = _module(name)
     try:

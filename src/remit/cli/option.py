@@ -16,6 +16,7 @@ __all__ = [
     "DepsOption",
     "JsonOption",
     "LedgerOption",
+    "MaskOption",
     "QuietOption",
     "ReasonOption",
     "json_of",
@@ -32,6 +33,10 @@ AgentOption = Annotated[
 ]
 AgentsOption = Annotated[
     list[str], typer.Option("--agent", metavar="MODULE:AGENT", help="An agent from the current directory; may be repeated.")
+]
+MaskOption = Annotated[
+    list[str] | None,
+    typer.Option("--agent", metavar="MODULE:AGENT", help="Mask what this agent declares secret, too; may be repeated."),
 ]
 DepsOption = Annotated[
     str | None,

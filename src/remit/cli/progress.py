@@ -105,6 +105,6 @@ class Progress:
         event = recorded.event
         shown = isinstance(event, Replied) and self._words.told == (event.turn, event.attempt)
         self._words.close()
-        for line in tell(describe(recorded, content=True), text=not shown):
+        for line in tell(describe(recorded, content=True, redactor=self._screen.redactor), text=not shown):
             indent = line[: len(line) - len(line.lstrip())]
             self._screen.note(f"{indent}{short(line)}")

@@ -25,11 +25,12 @@ _CODES = ("dry_run", "dry_run.no_preview")
 
 def show_rehearsal(screen: Screen, stands: Standing, events: Sequence[Recorded]) -> None:
     """Print how the run stands, and what it would have done."""
-    would = _would(events)
+    would = _would(events, screen.redactor)
+    screen.tells_end = True
     if screen.as_json:
-        screen.document({**paper.standing(stands), "dry_run": True, "would": list(would)})
+        screen.document({**paper.standing(stands), "verified": False, "dry_run": True, "would": list(would)})
         return
-    show_standing(screen, stands)
+    show_standing(screen, stands, dry_run=True)
     if not would:
         screen.line("dry run: nothing would have been changed, and nobody asked", style="bold")
         return
@@ -39,8 +40,7 @@ def show_rehearsal(screen: Screen, stands: Standing, events: Sequence[Recorded])
         screen.line(f"    {one['says']}")
 
 
-def _would(events: Sequence[Recorded]) -> list[dict[str, Json]]:
-    redactor = Redactor()
+def _would(events: Sequence[Recorded], redactor: Redactor) -> list[dict[str, Json]]:
     asked: dict[CallId, CallConsidered] = {}
     found: list[dict[str, Json]] = []
     for one in events:

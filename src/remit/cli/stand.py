@@ -5,16 +5,20 @@ from __future__ import annotations
 from remit.cli import paper
 from remit.cli.screen import Screen
 from remit.cli.text import compact, dollars, moment
-from remit.trace import Redactor
 from remit.types.approval import Approval
 from remit.types.budget import Usage
-from remit.types.run import Finished, ModelRefused, Paused, RunRow, Standing, Submitted
+from remit.types.run import Escalated, Finished, ModelRefused, Paused, RunRow, Standing, Submitted
 
 __all__ = ["effective", "show_approval", "show_decision", "show_standing", "spent"]
 
 
-def show_standing(screen: Screen, stands: Standing | Submitted) -> None:
-    """Print it for people, or as the JSON document."""
+def show_standing(screen: Screen, stands: Standing | Submitted, *, dry_run: bool = False) -> None:
+    """Print it for people, or as the JSON document.
+
+    Args:
+        dry_run: nothing that it says has happened, and `done=` was not asked.
+    """
+    screen.tells_end = True
     if screen.as_json:
         screen.document(paper.standing(stands))
         return
@@ -22,9 +26,9 @@ def show_standing(screen: Screen, stands: Standing | Submitted) -> None:
         screen.line(stands.answer if isinstance(stands.answer, str) else compact(stands.answer))
     elif stands.answer_so_far:
         screen.line(stands.answer_so_far)
-    screen.line(f"{_head(stands)}  {stands.id}", style="bold")
-    if isinstance(stands, ModelRefused) and stands.explanation:
-        screen.line(Redactor().text(stands.explanation))
+    screen.line(f"{_head(stands, dry_run)}  {stands.id}", style="bold")
+    if isinstance(stands, (ModelRefused, Escalated)) and stands.explanation:
+        screen.line(screen.redactor.text(stands.explanation))
     if isinstance(stands, Paused):
         for row in (*stands.approvals, *stands.questions):
             show_approval(screen, row)
@@ -40,11 +44,13 @@ def spent(usage: Usage) -> str:
     return f"{usage.input_tokens} tokens in, {usage.output_tokens} out, list price {dollars(usage.cost_usd_micros)}"
 
 
-def _head(stands: Standing | Submitted) -> str:
+def _head(stands: Standing | Submitted, dry_run: bool) -> str:
     status = paper.status_of(stands)
     if isinstance(stands, Paused) and stands.queued:
         status = "queued behind another run of the conversation"
-    if isinstance(stands, Finished):
+    if dry_run:
+        status = f"dry run {status}"
+    elif isinstance(stands, Finished):
         status += ", verified" if stands.verified else ", not verified"
     return status if stands.reason in ("", "waiting", "queued", paper.status_of(stands)) else f"{status} ({stands.reason})"
 

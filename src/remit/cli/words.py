@@ -6,7 +6,7 @@ It knows deltas and no run. Invariant: nothing that a model wrote moves the curs
 from __future__ import annotations
 
 from remit.cli.screen import Screen
-from remit.trace import Redactor
+from remit.trace import StreamRedactor
 from remit.types.stream import Delta
 
 __all__ = ["Words"]
@@ -18,13 +18,12 @@ _NEXT = "         "
 class Words:
     """What is being written of one attempt after the other.
 
-    A word is shown once it is whole, so that one that looks like a secret is masked.
+    What is shown is what would be shown of the whole text: what may still be part of a secret is held back.
     """
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._redactor = Redactor()
-        self._held = ""
+        self._masks: dict[str, StreamRedactor] = {}
         self._kind = ""
         self._attempt = (0, 0)
         self.told: tuple[int, int] | None = None
@@ -38,21 +37,18 @@ class Words:
             self._attempt = here
             self.told = here if delta.index == 0 else None
         if delta.kind == "call":
-            self.close()
-            return
-        if delta.kind != self._kind:
-            self.close()
-            self._kind = delta.kind
-            self._screen.words("  thinks: " if delta.kind == "reasoning" else _HEAD)
-        whole, self._held = _whole_words(self._held + delta.text)
-        self._show(whole)
+            return  # its text, if more follows, goes on: what is held back may not be known to be harmless yet
+        if self._kind == "reasoning" and delta.kind != "reasoning":
+            self._end("reasoning")
+        self._show(delta.kind, self._mask(delta.kind).feed(delta.text))
 
     def close(self) -> None:
         """The text is at its end."""
+        for kind in ("reasoning", "text"):
+            self._end(kind)
         if self._kind:
-            self._show(self._held)
             self._screen.words("\n")
-        self._kind = self._held = ""
+        self._kind = ""
 
     def retract(self) -> None:
         """What was shown of this attempt stands for nothing."""
@@ -62,13 +58,21 @@ class Words:
             self._screen.note("  (taken back: this reply did not come to its end)", style="yellow")
         self.told = None
 
-    def _show(self, text: str) -> None:
-        if text:
-            style = "dim italic" if self._kind == "reasoning" else ""
-            self._screen.words(self._redactor.text(text).replace("\n", f"\n{_NEXT}"), style=style)
+    def _mask(self, kind: str) -> StreamRedactor:
+        if kind not in self._masks:
+            self._masks[kind] = StreamRedactor(self._screen.redactor)
+        return self._masks[kind]
 
+    def _end(self, kind: str) -> None:
+        mask = self._masks.pop(kind, None)
+        self._show(kind, "" if mask is None else mask.end())
 
-def _whole_words(text: str) -> tuple[str, str]:
-    """The text up to its last space, and the word that may not be whole yet."""
-    cut = max(text.rfind(space) for space in " \n\t") + 1
-    return text[:cut], text[cut:]
+    def _show(self, kind: str, text: str) -> None:
+        if not text:
+            return
+        if kind != self._kind:
+            self._screen.words("\n" if self._kind else "")
+            self._screen.words("  thinks: " if kind == "reasoning" else _HEAD)
+            self._kind = kind
+        style = "dim italic" if kind == "reasoning" else ""
+        self._screen.words(text.replace("\n", f"\n{_NEXT}"), style=style)

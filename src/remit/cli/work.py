@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import typer
 
+from remit.cli.exit import UNEXPECTED
 from remit.cli.log import errors_only
 from remit.cli.screen import Screen
 from remit.errors import RemitError
@@ -18,6 +19,8 @@ __all__ = ["do"]
 
 def do(screen: Screen, job: Coroutine[object, object, int], *, quiet: bool = False) -> NoReturn:
     """Run `job` and end the command with the exit code that it returns.
+
+    Where its result cannot be written, that is said; the code still is that of a run whose end it was.
 
     Args:
         quiet: of what is logged, errors alone are told.
@@ -36,4 +39,7 @@ def do(screen: Screen, job: Coroutine[object, object, int], *, quiet: bool = Fal
                 code = error.code if isinstance(error, RemitError) else "unexpected"
                 screen.document({"error": {"code": code, "message": explain(error)}})
             raise
+    if screen.lost:
+        screen.note(f"remit: standard output cannot be written: {screen.lost}", style="")
+        code = code if screen.tells_end else code or UNEXPECTED
     raise typer.Exit(code)

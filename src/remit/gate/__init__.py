@@ -7,6 +7,7 @@ file each. Knows no model and no loop. Invariant: every effect passes here, once
 from __future__ import annotations
 
 from remit.gate.code import CODES, VERDICTS, Code
+from remit.gate.desk import AtWork
 from remit.gate.gate import Gate
 from remit.gate.recall import Recalled
 from remit.gate.render import Rendered, receipt, render
@@ -15,6 +16,7 @@ from remit.gate.scene import Bell, Plan, Proposal, Scene
 __all__ = [
     "CODES",
     "VERDICTS",
+    "AtWork",
     "Bell",
     "Code",
     "Gate",

@@ -24,7 +24,7 @@ from remit.types.change import Change
 from remit.types.delivery import LateReport
 from remit.types.ident import CallId
 from remit.types.operation import Operation
-from remit.types.outcome import Failed, Outcome, Succeeded
+from remit.types.outcome import Failed, NotRun, Outcome, Succeeded
 from remit.types.principal import Principal
 
 __all__ = ["Handlers", "after", "context_for", "note", "requester"]
@@ -64,6 +64,15 @@ def requester(scene: Scene, operation: Operation) -> Principal:
 class Handlers:
     """Runs a tool's handler; a write's with its stored arguments."""
 
+    @property
+    def recovers(self) -> bool:
+        """What is in doubt is recovered."""
+        return True
+
+    def instead(self, plan: Plan) -> NotRun | None:
+        """Every plan is started."""
+        del plan
+
     async def read(self, desk: Desk, plan: Plan, scene: Scene) -> Ran:
         """Run the handler once; leaving early interrupts it."""
         tool = plan.tool
@@ -75,14 +84,14 @@ class Handlers:
     async def write(self, desk: Desk, scene: Scene, operation: Operation, tool: Tool, *, clean: bool) -> Tried:
         """Run the handler once; what it does after it was given up goes to the inbox."""
         here = (operation.id, operation.attempt)
-        desk.running.add(here)
+        desk.at_work.running.add(here)
         context = context_for(desk, scene, operation.call, tool, operation=operation, principal=requester(scene, operation))
         ending = await attempt(
             tool,
             Arguments(operation.arguments),
             context,
             late=lambda late: _report_late(desk, tool, operation, late),
-            gone=lambda: desk.running.discard(here),
+            gone=lambda: desk.at_work.running.discard(here),
         )
         ambient.reach("effect.after")
         return _settle(desk, scene, operation, tool, ending, clean=clean)

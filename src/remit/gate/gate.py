@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from remit.errors import InputError
 from remit.gate.attempt import Handlers
 from remit.gate.consider import consider
-from remit.gate.desk import Desk, Progress
+from remit.gate.desk import AtWork, Desk, Progress
 from remit.gate.doubt.deliver import deliver
 from remit.gate.doubt.elsewhere import recover_elsewhere
 from remit.gate.doubt.resume import consider_again, recover_call
 from remit.gate.draft import Draft, Stop
 from remit.gate.host.call import Sessions
 from remit.gate.reconsider import reconsider, void_changed
-from remit.gate.rehearse import rehearse
+from remit.gate.rehearse import Rehearsal, rehearse
 from remit.gate.result import describe
 from remit.gate.runner import Runner
 from remit.gate.scene import Plan, Proposal, Scene
@@ -59,6 +59,7 @@ class Gate:
         runner: does what calls ask for; None: the tools' handlers.
         dry_run: nothing that changes anything is done, and nobody is asked: such calls are answered with what
             would have happened.
+        at_work: shared with the other gates of this process on this ledger; None: there are none.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Gate:
         progress: Progress | None = None,
         dry_run: bool = False,
         runner: Runner | None = None,
+        at_work: AtWork | None = None,
     ) -> None:
         self._desk = Desk(
             tools=tools,
@@ -87,8 +89,9 @@ class Gate:
             slots=Slots(read_limit),
             rates=Rates(),
             progress=progress,
-            runner=runner or Handlers(),
+            runner=runner or (Rehearsal() if dry_run else Handlers()),
             before_asking=rehearse if dry_run else _go_on,
+            at_work=at_work or AtWork(),
         )
         self._sessions = Sessions(self._desk, agent=agent, agent_digest=agent_digest, budget=budget or Budget())
 

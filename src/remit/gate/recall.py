@@ -17,7 +17,7 @@ from remit.gate.scene import Plan, Scene
 from remit.tool import Tool
 from remit.types.ident import CallId
 from remit.types.operation import Operation
-from remit.types.outcome import Failed, Outcome, Succeeded, Unknown
+from remit.types.outcome import Failed, NotRun, Outcome, Succeeded, Unknown
 
 __all__ = ["Recalled"]
 
@@ -31,6 +31,15 @@ class Recalled:
 
     def __init__(self, outcomes: Callable[[CallId], Outcome | None]) -> None:
         self._outcomes = outcomes
+
+    @property
+    def recovers(self) -> bool:
+        """What was not known then is not asked after."""
+        return False
+
+    def instead(self, plan: Plan) -> NotRun | None:
+        """Every plan ends as it ended then."""
+        del plan
 
     async def read(self, desk: Desk, plan: Plan, scene: Scene) -> Ran:
         """End the read as it ended then."""

@@ -1,17 +1,36 @@
 """A dry run, in the place of steps 6 and 7: what a person would have been asked, and what would have been done, is said.
 
-Knows previews; asks nobody and opens no operation. Invariant: it stops every write and every call that needs a
-person, so nothing after it ever runs for one of them.
+Knows previews; asks nobody and opens no operation. Invariant: nothing that changes anything or needs a person is
+started, and nothing in doubt is sent again or asked after, whatever the ledger that was given holds.
 """
 
 from __future__ import annotations
 
+from remit.gate.attempt import Handlers
 from remit.gate.code import not_run, refuse
 from remit.gate.draft import Draft, Stop
+from remit.gate.scene import Plan
 from remit.gate.step.approve import needs_person, row_for
 from remit.gate.step.authorize import default_wanted
+from remit.types.outcome import NotRun
 
-__all__ = ["rehearse"]
+__all__ = ["Rehearsal", "rehearse"]
+
+
+class Rehearsal(Handlers):
+    """Runs reads that need nobody. What a person has approved, or another operation had in doubt, is not started either."""
+
+    @property
+    def recovers(self) -> bool:
+        """What is in doubt stays so."""
+        return False
+
+    def instead(self, plan: Plan) -> NotRun | None:
+        """What would have been done, as the person read it who approved it."""
+        if plan.approval is not None:
+            would = f" What it would do: {plan.approval.preview}" if plan.approval.edited is None else ""
+            return not_run("dry_run", f"A person has approved it.{would}")
+        return not_run("dry_run") if plan.tool.effect.kind == "write" else None
 
 
 def rehearse(draft: Draft) -> Stop | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from remit.types.change import Change
 from remit.types.operation import Operation
-from remit.types.outcome import Outcome
+from remit.types.outcome import NotRun, Outcome
 
 if TYPE_CHECKING:
     from remit.gate.desk import Desk
@@ -39,7 +39,16 @@ class Tried:
 
 
 class Runner(Protocol):
-    """Each method is called with the call's slot held; what it notes goes into the scene's journal."""
+    """`read` and `write` are called with the call's slot held; what they note goes into the scene's journal."""
+
+    @property
+    def recovers(self) -> bool:
+        """Whether what is in doubt may be sent again, or asked after."""
+        ...
+
+    def instead(self, plan: Plan) -> NotRun | None:
+        """What to answer instead of starting what a plan asks for."""
+        ...
 
     async def read(self, desk: Desk, plan: Plan, scene: Scene) -> Ran:
         """Do what a call asks for that changes nothing."""

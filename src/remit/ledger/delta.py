@@ -30,6 +30,7 @@ class _Attempt:
     owner: OwnerId
     after: int
     size: int = 0
+    full: bool = False
     deltas: list[Delta] = field(default_factory=list[Delta])
 
 
@@ -64,9 +65,11 @@ class Deltas:
         attempt = self._attempts.get(delta.run)
         if attempt is None or attempt.after < delta.after:
             attempt = self._attempts[delta.run] = _Attempt(owner, delta.after)
-        size = attempt.size + len(delta.text) + _EACH_BYTES
-        if delta.after < attempt.after or size > MOST_BYTES:
+        if delta.after < attempt.after:
             return False
-        attempt.size = size
+        attempt.size += len(delta.text) + _EACH_BYTES
+        attempt.full = attempt.full or attempt.size > MOST_BYTES
+        if attempt.full:
+            return False
         attempt.deltas.append(delta)
         return True

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 
-from remit.ledger.delta_file import delta_of, owner_of, place_of
+from remit.ledger.delta_file import delta_of, open_file, owner_of, place_of
 from remit.types.ident import RunId
 from remit.types.stream import Delta
 
@@ -76,7 +76,7 @@ class DeltaFileReader:
 
 
 def _read_on(run: RunId, followed: _Followed) -> None:
-    with followed.place.open("rb") as file:
+    with open_file(followed.place) as file:
         if followed.offset == 0:
             if owner_of(file) is None:
                 return
@@ -92,6 +92,6 @@ def _read_on(run: RunId, followed: _Followed) -> None:
 
 def _size(place: Path) -> int:
     try:
-        return place.stat().st_size
+        return place.lstat().st_size
     except OSError:
         return -1

@@ -17,13 +17,19 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from remit.ledger.delta_file import line_of, owner_line, owner_of, place_of, places_of
+from remit.ledger.delta_file import is_folder, line_of, open_file, owner_line, owner_of, place_of, places_in, places_of
 from remit.types.ident import OwnerId, RunId
 from remit.types.stream import Delta
 
 __all__ = ["DeltaFileWriter"]
 
 _log = logging.getLogger("remit.ledger")
+
+_CANNOT = (
+    "other processes cannot follow what models are writing (%s at %s): remove it, or make it a folder that this process "
+    "may write to"
+)
+_NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -54,7 +60,7 @@ class DeltaFileWriter:
         self._written: dict[RunId, _Written] = {}
         self._lock = threading.Lock()
         self._said = False
-        self._sweep(folder.glob("*.jsonl"))
+        self._sweep(places_in(folder))
 
     def write(self, deltas: Sequence[Delta]) -> None:
         """Append them to their attempt's file; the first of another attempt takes the last one's away."""
@@ -104,7 +110,10 @@ class DeltaFileWriter:
         fresh = written.place.with_suffix(".jsonl-new")
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            written.handle = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            if not is_folder(self._folder):
+                raise NotADirectoryError
+            fresh.unlink(missing_ok=True)  # of a process that died here
+            written.handle = os.open(fresh, _NEW, 0o600)
             os.write(written.handle, owner_line(self._owner))
             fresh.rename(written.place)
         except OSError as error:
@@ -123,7 +132,7 @@ class DeltaFileWriter:
         """Of these files take those away that are ours, or whose owner is dead, or that name none."""
         for place in places:
             with contextlib.suppress(OSError):
-                with place.open("rb") as file:
+                with open_file(place) as file:
                     owner = owner_of(file)
                 if owner is None or owner == self._owner or not self._alive(owner):
                     place.unlink(missing_ok=True)
@@ -131,4 +140,4 @@ class DeltaFileWriter:
     def _say(self, error: OSError) -> None:
         if not self._said:
             self._said = True
-            _log.warning("other processes cannot follow what models are writing: %s", type(error).__name__)
+            _log.warning(_CANNOT, type(error).__name__, self._folder)

@@ -29,6 +29,9 @@ T = TypeVar("T")
 
 Fold = Callable[[Recorded], None]
 
+_MUCH = 512
+"""Events; a turn has so many only where its reply has hundreds of calls."""
+
 
 @dataclass(slots=True)
 class _Page:
@@ -190,6 +193,11 @@ class Journal:
         work = asyncio.ensure_future(self._commit(build, events, own=not claim and create is None))
         work.add_done_callback(_heard)
         await asyncio.shield(work)
+
+    async def ease(self) -> None:
+        """Make what is noted durable, if it is much: one commit of all of it would keep everything else waiting."""
+        if len(self._page.events) >= _MUCH:
+            await self.commit()
 
     async def flush(self) -> None:
         """Make what is noted durable, if anything is."""

@@ -39,6 +39,7 @@ class Calls:
             case Consider():
                 async with self._in_order:
                     self._keep(call.id, await gate.consider(_proposal(call), scene))
+                await live.journal.ease()
             case Reconsider(approval=approval):
                 async with self._in_order:
                     self._keep(call.id, await self._reconsider(_proposal(call), approval))

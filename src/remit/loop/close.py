@@ -10,6 +10,7 @@ import json
 
 from remit import ambient
 from remit.loop.answer import read_answer
+from remit.loop.ask import close_unsent
 from remit.loop.command import End, Pause
 from remit.loop.inbox import expire, take_held
 from remit.loop.live import Live
@@ -45,6 +46,7 @@ async def end(live: Live, command: End) -> None:
     """Record the end, if it still is one."""
     async with live.inbox:
         await live.journal.idle()
+        await close_unsent(live)
         state = live.state
         if state.phase not in (Phase.STOP, Phase.ESCALATE) or state.unanswered:
             return

@@ -27,10 +27,10 @@ class DeltaWriter:
         self._index = 0
 
     def begin(self, sequence: int, request: ModelRequested) -> None:
-        """What is heard from now on answers this request, which has that sequence number."""
+        """What is written from now on answers this request, which has that sequence number."""
         self._after, self._turn, self._attempt, self._index = sequence, request.turn, request.attempt, 0
 
-    def heard(self, piece: Piece) -> None:
+    def write(self, piece: Piece) -> None:
         """Tell followers of one more piece."""
         delta = Delta(
             run=self._run,
@@ -45,7 +45,7 @@ class DeltaWriter:
         self._ledger.publish_deltas((delta,))
 
     def retract(self) -> None:
-        """The request brought no reply: nothing that was heard of it stands."""
+        """The request brought no reply: nothing that was told of it stands."""
         if self._index:
             self._index = 0
             self._ledger.drop_deltas(self._run)

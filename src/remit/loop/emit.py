@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from remit.loop import guard
+from remit.loop.choice import next_ask
 from remit.loop.command import (
     AppendResults,
-    Ask,
     Cancel,
     CheckAnswer,
     Command,
@@ -25,20 +25,18 @@ from remit.loop.command import (
     Start,
 )
 from remit.loop.phase import CallStatus, Phase
-from remit.loop.state import MAX_ATTEMPTS, CallState, Draft, RunState, draft_call
+from remit.loop.state import MAX_ATTEMPTS, CallState, Draft, RunState, put_statuses
 
-__all__ = ["BACKOFF_CAP_S", "BACKOFF_S", "emit"]
+__all__ = ["emit"]
 
-BACKOFF_S = 0.5
-"""Pause before the second attempt of a request; doubled for each further one."""
-BACKOFF_CAP_S = 30.0
-
+_GOING_ON: frozenset[CallStatus] = frozenset({"proposed", "joined", "decided", "in_doubt"})
 _NOT_STARTED: frozenset[CallStatus] = frozenset({"proposed", "ready", "joined", "awaiting", "decided"})
+_LEFT: frozenset[CallStatus] = frozenset({*_NOT_STARTED, "in_doubt"})
 
 
 def emit(draft: Draft) -> tuple[Command, ...]:
     """The commands that are due; the draft remembers them."""
-    commands = _of_calls(draft) if draft.unanswered else []
+    commands = _of_calls(draft) if draft.is_open else []
     if not draft.commanded:
         own = _OWN.get(draft.phase, _nothing)(draft)
         if own is not None:
@@ -52,24 +50,6 @@ def emit(draft: Draft) -> tuple[Command, ...]:
 
 def _nothing(state: RunState) -> None:
     del state
-
-
-def _ask(state: RunState) -> Command:
-    """The model that replied last goes on. One that failed waits its time, unless another has not failed yet."""
-    model = state.model if state.model in state.models else next(iter(state.models), state.model)
-    if state.attempt == 0:
-        return Ask(state.turn + 1, 1, model)
-    attempt = state.attempt + 1
-    if state.failure is None:
-        return Ask(state.turn, attempt, model)
-    fresh = guard.unblocked(state)
-    if fresh is not None:
-        return Ask(state.turn, attempt, fresh)
-    blocked = [one for one in state.blocked if one[0] in state.models] or state.blocked
-    name, free_ms = min(blocked, key=lambda one: one[1])
-    rounds = (state.attempt - 1) // len(blocked)
-    least_s = max(0.0, (free_ms - state.at_ms) / 1000)
-    return Ask(state.turn, attempt, name, wait_s=min(BACKOFF_CAP_S, BACKOFF_S * 2**rounds), least_s=least_s)
 
 
 def _append_results(state: RunState) -> Command:
@@ -91,11 +71,11 @@ def _pause(state: RunState) -> Command:
 
 def _end(state: RunState) -> Command | None:
     ending = state.ending
-    return None if ending is None or state.unanswered else End(ending.how, ending.reason, ending.explanation)
+    return None if ending is None or state.is_open else End(ending.how, ending.reason, ending.explanation)
 
 
 _OWN: Mapping[Phase, Callable[[RunState], Command | None]] = {
-    Phase.CHECK_BUDGETS: _ask,
+    Phase.CHECK_BUDGETS: next_ask,
     Phase.RETURN_RESULTS: _append_results,
     Phase.VALIDATE_FINAL: _check_answer,
     Phase.RETURN_CORRECTION: _correct,
@@ -111,7 +91,7 @@ _OWN: Mapping[Phase, Callable[[RunState], Command | None]] = {
 def _of_calls(draft: Draft) -> list[Command]:
     """All of them when the run ends early, else by the phase; those of earlier turns always."""
     if draft.phase in (Phase.STOP, Phase.ESCALATE) or (draft.phase is Phase.RETURN_DENIAL and draft.cancelled):
-        return _given(draft, draft.calls, _wound_up)
+        return _given(draft, draft.calls, _wound_up) if draft.any_call(_LEFT) else []
     commands: list[Command] = []
     earlier = guard.earlier_turns(draft)
     if earlier:
@@ -122,12 +102,12 @@ def _of_calls(draft: Draft) -> list[Command]:
         case Phase.VALIDATE_CALLS:
             commands += _consider_next(draft)
         case Phase.RECOVER_CALLS:
-            commands += _given(draft, draft.current, _recovered)
+            commands += _given(draft, draft.current, _recovered) if draft.any_call({"in_doubt"}) else []
         case Phase.EXECUTE_CALLS:
-            commands += _given(draft, draft.current, _gone_on)
+            commands += _given(draft, draft.current, _gone_on) if draft.any_call(_GOING_ON) else []
             commands += _by_schedule(draft, draft.turn)
         case Phase.RETURN_DENIAL:
-            commands += _given(draft, draft.current, _denied)
+            commands += _given(draft, draft.current, _denied) if draft.any_call({"proposed"}) else []
         case _:
             pass
     return commands
@@ -140,22 +120,25 @@ _Due = tuple[Command, CallStatus] | None
 def _given(draft: Draft, calls: Iterable[CallState], due: Callable[[RunState, CallState], _Due]) -> list[Command]:
     """What is due for each of these calls."""
     commands: list[Command] = []
+    statuses: list[tuple[CallState, CallStatus]] = []
     for call in calls:
         found = due(draft, call)
         if found is not None:
-            command, status = found
-            draft_call(draft, call).status = status
-            commands.append(command)
+            commands.append(found[0])
+            statuses.append((call, found[1]))
+    put_statuses(draft, statuses)
     return commands
 
 
 def _consider_next(draft: Draft) -> list[Command]:
     """One at a time, in the model's order."""
     commands: list[Command] = []
-    for call in draft.current:
-        if call.status == "proposed":
+    for place in range(draft.considered, len(draft.calls)):
+        call = draft.calls[place]
+        if call.turn == draft.turn and call.status == "proposed":
             commands += _given(draft, (call,), _gone_on)
-        if call.status == "considering" or (commands and isinstance(commands[-1], Consider)):
+        if draft.calls[place].status == "considering":
+            draft.considered = place
             break
     return commands
 
@@ -200,7 +183,8 @@ def _by_schedule(draft: Draft, turn: int) -> list[Command]:
             return Start(call.id), "starting"
         return (HoldBack(call.id, held[call.id]), "denying") if call.id in held else None
 
-    return _given(draft, draft.calls, due)
+    names = (*moves.start, *held)
+    return _given(draft, [draft.calls[place] for place in sorted([draft.places[name] for name in names])], due)
 
 
 def _denied(state: RunState, call: CallState) -> _Due:

@@ -7,6 +7,7 @@ being made is told by the driver (`limit`).
 from __future__ import annotations
 
 from remit.loop import guard
+from remit.loop.choice import telling_failure
 from remit.loop.phase import Phase
 from remit.loop.state import Ending, RunState
 from remit.types.outcome import Refused
@@ -38,7 +39,8 @@ def _of_answer(state: RunState) -> Ending:
 def _of_failure(state: RunState) -> Ending:
     if guard.context_full(state):
         return Ending("stopped", "context.full")
-    return Ending("escalated", "model.lost" if state.failure is None else state.failure.code)
+    failure = telling_failure(state)
+    return Ending("escalated", "model.lost") if failure is None else Ending("escalated", failure.code, failure.message)
 
 
 def _of_reply(state: RunState) -> Ending:

@@ -7,7 +7,7 @@ Invariant: every event can be added in every phase, because what is recorded has
 from __future__ import annotations
 
 from remit.loop.phase import CallStatus
-from remit.loop.state import CallDraft, CallState, Draft, draft_call
+from remit.loop.state import Blocked, CallDraft, CallState, Draft, count_status, draft_call, seat_calls
 from remit.loop.transcript import bulk_of, waits_for_answers
 from remit.types.budget import Spent
 from remit.types.event import (
@@ -88,8 +88,8 @@ def _booked(draft: Draft) -> Spent:
 
 def _requested(draft: Draft, event: ModelRequested) -> None:
     if event.turn != draft.turn:
-        draft.calls = draft.unfinished
-    draft.turn = event.turn
+        draft.turn = event.turn
+        seat_calls(draft, draft.unfinished)
     draft.attempt = event.attempt
     draft.model = event.model
     draft.requested = True
@@ -112,18 +112,27 @@ def _replied(draft: Draft, event: Replied) -> None:
     draft.text = event.text
     draft.so_far = event.text or draft.so_far
     draft.open_turn = bool(event.calls)
-    draft.calls = (*draft.unfinished, *(_proposal(draft, event.turn, call) for call in event.calls))
-    draft.known_tokens = event.usage.input_tokens + event.usage.output_tokens
-    draft.new_bytes = draft.held
+    seat_calls(draft, (*draft.unfinished, *(_proposal(draft, event.turn, call) for call in event.calls)))
+    if event.usage.reported:
+        draft.known_tokens = event.usage.input_tokens + event.usage.output_tokens
+        draft.new_bytes = draft.held
+    else:
+        draft.new_bytes += bulk_of(event.wording)
     draft.behind = draft.held > 0
     draft.answers_only = waits_for_answers(event)
-    if not draft.answers_only:
+    _release(draft)
+
+
+def _release(draft: Draft) -> None:
+    """What was held back is said now, unless the reply waits for answers alone, or its calls for their results."""
+    if not (draft.answers_only or draft.open_turn):
         draft.held = 0
 
 
 def _failed(draft: Draft, event: RequestFailed) -> None:
     free_ms = draft.at_ms + round(1000 * (event.retry_after_s or 0))
-    draft.blocked = (*(one for one in draft.blocked if one[0] != draft.model), (draft.model, free_ms))
+    others = [one for one in draft.blocked if one.model != draft.model]
+    draft.blocked = (*others, Blocked(draft.model, event, free_ms))
     draft.requested = False
     draft.failure = event
 
@@ -157,6 +166,7 @@ def _results(draft: Draft, event: ResultsAppended) -> None:
             draft_call(draft, call).receipted = True
     draft.open_turn = False
     draft.new_bytes += bulk_of(event.wording)
+    _release(draft)
 
 
 # calls
@@ -182,6 +192,7 @@ def _of_call(draft: Draft, event: CallConsidered | ApprovalRequested | ApprovalD
                 call.operation = event.operation
         case CallEnded():
             call.status, call.outcome, call.result = "ended", event.outcome, event.label
+    count_status(draft, call, found.status)
 
 
 def _considered(call: CallDraft, event: CallConsidered) -> None:
@@ -203,7 +214,10 @@ def _resumed(draft: Draft, event: Resumed) -> None:
     draft.models = event.models
     for call in draft.calls:
         if not _stands(call):
-            _take_up(draft, draft_call(draft, call))
+            mine = draft_call(draft, call)
+            _take_up(draft, mine)
+            count_status(draft, mine, call.status)
+    draft.considered = 0
 
 
 def _stands(call: CallState) -> bool:

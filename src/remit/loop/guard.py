@@ -5,14 +5,14 @@ Pure. Invariant: a guard looks at recorded facts and statuses only, never at com
 
 from __future__ import annotations
 
-from remit.loop.phase import ACTIVE, WAITING
+from remit.loop.choice import next_ask, telling_failure
+from remit.loop.phase import ACTIVE, WAITING, CallStatus
 from remit.loop.schedule import Moves, schedule
-from remit.loop.state import MAX_ATTEMPTS, CallState, RunState
+from remit.loop.state import CallState, RunState
 from remit.types.outcome import Refused
 
 __all__ = [
     "CONTEXT_FULL",
-    "RETRY_AFTER_CAP_S",
     "all_answered",
     "always",
     "answer_holds",
@@ -33,23 +33,20 @@ __all__ = [
     "more_proposals",
     "moves",
     "no_proposals",
+    "nobody_to_ask",
     "nothing_in_doubt",
     "nothing_unanswered",
     "only_people_can_move_it",
     "refused_for_budget",
     "something_can_move",
-    "unblocked",
     "with_calls",
 ]
 
+_WORDED: frozenset[CallStatus] = frozenset({*WAITING, "ended"})
+"""Of a call that the model may be told something of."""
+
 CONTEXT_FULL = "model.context_full"
 """How a model says that a request is longer than its context."""
-
-_ELSEWHERE = frozenset({"model.unauthorized", "model.not_found"})
-"""Failures that the same model repeats, and another need not have."""
-
-RETRY_AFTER_CAP_S = 300.0
-"""A provider that asks for a longer pause is not waited for."""
 
 
 def always(state: RunState) -> bool:
@@ -63,25 +60,18 @@ def always(state: RunState) -> bool:
 
 def context_full(state: RunState) -> bool:
     """The context does not take another request, or did not take the last reply."""
-    return state.stop == "context" if state.failure is None else state.failure.code == CONTEXT_FULL
+    failure = telling_failure(state)
+    return state.stop == "context" if failure is None else failure.code == CONTEXT_FULL
 
 
 def may_retry(state: RunState) -> bool:
-    """The failed or lost request may be made again."""
-    failure = state.failure
-    if state.attempt >= MAX_ATTEMPTS:
-        return False
-    if failure is None:
-        return True
-    if unblocked(state) is not None and (failure.retryable or failure.code in _ELSEWHERE):
-        return True
-    return failure.retryable and min(free_ms for _, free_ms in state.blocked) - state.at_ms <= RETRY_AFTER_CAP_S * 1000
+    """The failed or lost request may be made again, or sent to another model."""
+    return next_ask(state) is not None
 
 
-def unblocked(state: RunState) -> str | None:
-    """The first model of the run that did not fail in this turn."""
-    failed = {name for name, _ in state.blocked}
-    return next((name for name in state.models if name not in failed), None)
+def nobody_to_ask(state: RunState) -> bool:
+    """Of those that may be asked now, none can take the turn's request."""
+    return not may_retry(state)
 
 
 def cancelled(state: RunState) -> bool:
@@ -116,7 +106,7 @@ def model_stopped(state: RunState) -> bool:
 
 def model_stopped_while_calls_wait(state: RunState) -> bool:
     """The model says it is done, and calls that it knows as submitted have no outcome."""
-    return state.stop == "end" and bool(state.unanswered)
+    return state.stop == "end" and state.is_open
 
 
 def answer_holds(state: RunState) -> bool:
@@ -134,7 +124,7 @@ def may_be_corrected(state: RunState) -> bool:
 
 def more_proposals(state: RunState) -> bool:
     """A proposal of this turn has not been considered."""
-    return any(call.turn == state.turn and call.status in ("proposed", "considering") for call in state.calls)
+    return bool(state.statuses.get("proposed") or state.statuses.get("considering"))
 
 
 def no_proposals(state: RunState) -> bool:
@@ -144,12 +134,12 @@ def no_proposals(state: RunState) -> bool:
 
 def nothing_in_doubt(state: RunState) -> bool:
     """No call is in doubt."""
-    return not any(call.status in ("in_doubt", "recovering") for call in state.calls)
+    return not state.any_call({"in_doubt", "recovering"})
 
 
 def calls_unanswered(state: RunState) -> bool:
     """Calls have no answer yet."""
-    return state.open_turn or bool(state.unanswered)
+    return state.open_turn or state.is_open
 
 
 def nothing_unanswered(state: RunState) -> bool:
@@ -159,6 +149,8 @@ def nothing_unanswered(state: RunState) -> bool:
 
 def moves(state: RunState, turn: int) -> Moves:
     """What the schedule says of this turn, or of an earlier one, whose receipts keep the order of their proposals."""
+    if not (state.statuses.get("ready") if turn == state.turn else state.earlier):
+        return Moves()
     own = [call for call in state.calls if call.turn == turn]
     others = [call for call in state.calls if call.turn != turn and call.status != "ended"]
     return schedule(own, on_wait=state.on_wait if turn == state.turn else "hold", running=others)
@@ -166,6 +158,8 @@ def moves(state: RunState, turn: int) -> Moves:
 
 def earlier_turns(state: RunState) -> list[int]:
     """Turns before this one that have calls without an outcome."""
+    if not state.earlier:
+        return []
     return sorted({call.turn for call in state.calls if call.turn != state.turn and call.status != "ended"})
 
 
@@ -177,7 +171,9 @@ def holder_ended(state: RunState, call: CallState) -> bool:
 
 def all_answered(state: RunState) -> bool:
     """Every call of the turn has its answer, or its receipt where the model is answered without people."""
-    return state.open_turn and all(call.turn != state.turn or _has_words(state, call) for call in state.calls)
+    if not state.open_turn or any(status not in _WORDED for status in state.statuses):
+        return False
+    return not any(state.statuses.get(status) for status in WAITING) or all(_has_words(state, call) for call in state.current)
 
 
 def _has_words(state: RunState, call: CallState) -> bool:
@@ -192,26 +188,26 @@ def denials_given(state: RunState) -> bool:
     """Every call that is not to run has its answer, and a turn is open."""
     if not state.open_turn:
         return False
-    return not (state.unanswered if state.cancelled else [call for call in state.current if call.status != "ended"])
+    if state.cancelled and state.earlier:
+        return False
+    return all(status == "ended" for status in state.statuses)
 
 
 def model_is_done(state: RunState) -> bool:
     """The model has stopped, and every call has its outcome."""
-    return state.closing and not state.unanswered
+    return state.closing and not state.is_open
 
 
 def only_people_can_move_it(state: RunState) -> bool:
     """Calls wait for people, and nothing else can go on."""
-    return any(call.status in WAITING for call in state.calls) and not something_can_move(state)
+    return state.any_call(WAITING) and not something_can_move(state)
 
 
 def something_can_move(state: RunState) -> bool:
     """Something goes on without people, or everything has its outcome."""
-    if not state.unanswered:
+    if not state.is_open or state.any_call(ACTIVE):
         return True
-    if any(call.status in ACTIVE for call in state.calls):
-        return True
-    if any(call.status == "joined" and holder_ended(state, call) for call in state.calls):
+    if state.any_call({"joined"}) and any(call.status == "joined" and holder_ended(state, call) for call in state.calls):
         return True
     return any(moves(state, turn) for turn in (*earlier_turns(state), state.turn))
 

@@ -105,8 +105,8 @@ class Limits:
 
     def settle(self, state: RunState, event: Replied | RequestFailed) -> tuple[Spend, ...]:
         """From the reservation to what the request really took; what was never started is given back."""
-        _, tokens, usd_micros = state.tally.taken_by(event)
-        return self._unbounded(Spent(tokens=tokens, usd_micros=usd_micros))
+        turns, tokens, usd_micros = state.tally.taken_by(event)
+        return self._unbounded(Spent(turns=turns, tokens=tokens, usd_micros=usd_micros))
 
     def book(self, state: RunState, at_ms: int) -> tuple[Spend, ...]:
         """Calls, approvals and active time since the run last told them; never refused."""

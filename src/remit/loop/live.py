@@ -16,7 +16,7 @@ from remit.loop.delta import DeltaWriter
 from remit.loop.limits import Limits
 from remit.loop.roster import Roster
 from remit.loop.spec import RunSpec
-from remit.loop.state import RunState
+from remit.loop.state import Ending, RunState
 from remit.loop.transcript import Transcript
 from remit.loop.transition import stop, transition
 from remit.loop.workers import Workers
@@ -35,6 +35,9 @@ class Live:
     Args:
         started: the run's first event.
         history: what the conversation's earlier runs have said; it grows with this one.
+
+    Attributes:
+        unsent: turn and attempt of the request that this process has recorded, or is about to, and not begun to send.
     """
 
     def __init__(
@@ -59,11 +62,12 @@ class Live:
         self.said = self.transcript.said
         self.used_ids = self.transcript.used_ids
         self.roster = Roster(spec, started)
-        self.speech = DeltaWriter(ledger, run)
+        self.deltas = DeltaWriter(ledger, run)
         self.state = RunState(run=run)
         self.workers: Workers[Command] = Workers()
         self.inbox = asyncio.Lock()
         self.seen = 0
+        self.unsent: tuple[int, int] | None = None
         self.journal = Journal(ledger, run, self.fold)
         self.scene = self._scene(principal)
 
@@ -104,7 +108,7 @@ class Live:
         if self.spec.log is not None:
             self.spec.log(recorded)
         if isinstance(recorded.event, ModelRequested):
-            self.speech.begin(recorded.sequence, recorded.event)
+            self.deltas.begin(recorded.sequence, recorded.event)
         if self.state.cancelled is not before.cancelled:
             self.scene.cancelled.set()
             self.scene.woken.ring()
@@ -128,8 +132,8 @@ class Live:
             )
             self.journal.note(changes=(notify,))
 
-    def stop(self, reason: str) -> None:
-        """The next request does not fit: end the run instead."""
-        self.state, commands = stop(self.state, reason)
+    def stop(self, ending: Ending) -> None:
+        """The next request is not made: end the run instead."""
+        self.state, commands = stop(self.state, ending)
         for command in commands:
             self.workers.put(command)

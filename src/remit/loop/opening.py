@@ -14,7 +14,8 @@ from remit.loop import server_write
 from remit.loop.command import Ask
 from remit.loop.live import Live
 from remit.loop.notice import notices
-from remit.loop.reserve import requested, stop_reason
+from remit.loop.reserve import fitting, over
+from remit.loop.state import Ending
 from remit.loop.transcript import bulk_of, transcript
 from remit.loop.transition import fold
 from remit.types.change import Change, Create, FreeConversation
@@ -41,16 +42,21 @@ async def open_run(
     imagined = [Recorded(live.run, number, now, event) for number, event in enumerate(first, start=1)]
     state = fold(imagined)
     said = sum(map(bulk_of, transcript(imagined)))
-    request = requested(live, state, Ask(1, 1, live.started.model), fresh=said)
-    if not isinstance(request, str):
+    ending = await server_write.doubted(live)
+    found = ending or fitting(live, state, Ask(1, 1, live.started.model), fresh=said)
+    if isinstance(found, Ending):
+        ending = found
+    else:
+        _, request = found
         moves, opened = server_write.begun(live, request)
+        live.unsent = (request.turn, request.attempt)
         every = (*changes, *taken, *opened, *live.limits.request(state, request, now))
         try:
             await live.journal.commit(
                 *first, request, *moves, changes=every, create=create, claim=create is None, status="active"
             )
         except BudgetExceeded as error:
-            request = stop_reason(error)
+            ending = over(error)
         else:
             return
     free: tuple[Change, ...] = ()
@@ -58,7 +64,7 @@ async def open_run(
         free = (FreeConversation(live.started.conversation, state.label),)
     await live.journal.commit(
         *first,
-        RunEnded(how="stopped", reason=request),
+        RunEnded(how=ending.how, reason=ending.reason, explanation=ending.explanation),
         changes=(*changes, *taken, *free),
         create=create,
         claim=create is None,

@@ -12,14 +12,16 @@ from remit import ambient
 from remit.budget import price_bound
 from remit.errors import BudgetExceeded, InputError
 from remit.loop import server_write
+from remit.loop.choice import next_ask, telling_failure
 from remit.loop.command import Ask
+from remit.loop.guard import CONTEXT_FULL
 from remit.loop.live import Live
-from remit.loop.state import RunState
+from remit.loop.state import Ending, RunState
 from remit.loop.transcript import bulk_of, size_of
 from remit.types.event import ModelRequested
 from remit.types.model import Model
 
-__all__ = ["requested", "stop_reason"]
+__all__ = ["fitting", "over"]
 
 _BOUND_BYTES_PER_TOKEN = 2
 """For what is reserved: holds for prose, code and JSON."""
@@ -36,8 +38,9 @@ class _Reserved:
     likely_tokens: int
 
 
-def requested(live: Live, state: RunState, command: Ask, *, fresh: int) -> ModelRequested | str:
-    """The event of the next request, or the reason with which the run stops instead.
+def fitting(live: Live, state: RunState, command: Ask, *, fresh: int) -> tuple[Ask, ModelRequested] | Ending:
+    """The event of the next request, with what it is of: another model's, where the context of the one that is to be asked
+    is too small. Or how the run ends instead.
 
     Args:
         fresh: bulk that it adds to what is said already.
@@ -45,13 +48,30 @@ def requested(live: Live, state: RunState, command: Ask, *, fresh: int) -> Model
     Raises:
         InputError: there is a usd budget, and the model's price is unknown.
     """
+    too_small: frozenset[str] = frozenset()
+    while True:
+        event = _requested(live, state, command, fresh)
+        if event is not None:
+            return event if isinstance(event, Ending) else (command, event)
+        too_small |= {command.model}
+        other = next_ask(state, without=too_small)
+        if other is None:
+            failure = telling_failure(state)
+            if failure is None or failure.code == CONTEXT_FULL:
+                return Ending("stopped", "context.full")
+            return Ending("escalated", failure.code)
+        command = other
+
+
+def _requested(live: Live, state: RunState, command: Ask, fresh: int) -> ModelRequested | Ending | None:
+    """None: the model's context is too small for it."""
     model = live.roster.model(command.model)
     reserved = _reserve(live, state, model, fresh)
     reason = live.limits.may_request(state, ambient.now_ms(), tokens=reserved.tokens, usd_micros=reserved.usd_micros)
     if reason is not None:
-        return reason
+        return Ending("stopped", reason)
     if live.roster.is_too_long(model, reserved.likely_tokens):
-        return "context.full"
+        return None
     return ModelRequested(
         turn=command.turn,
         attempt=command.attempt,
@@ -79,7 +99,7 @@ def _reserve(live: Live, state: RunState, model: Model, fresh: int) -> _Reserved
     return _Reserved(input_tokens + output, usd_micros, state.known_tokens + uncounted // _LIKELY_BYTES_PER_TOKEN)
 
 
-def stop_reason(error: BudgetExceeded) -> str:
-    """The stable reason of a limit that the ledger held."""
+def over(error: BudgetExceeded) -> Ending:
+    """How a run ends at a limit that the ledger held."""
     name = str(error.details.get("budget", "tokens"))
-    return f"budget.{'usd' if name == 'usd_micros' else name}"
+    return Ending("stopped", f"budget.{'usd' if name == 'usd_micros' else name}")

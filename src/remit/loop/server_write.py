@@ -12,21 +12,26 @@ from remit import ambient
 from remit.canonical import digest, encode
 from remit.gate.code import unknown
 from remit.gate.note import moved
+from remit.loop.choice import IN_DOUBT
 from remit.loop.live import Live
-from remit.loop.state import RunState
+from remit.loop.state import Ending, RunState
 from remit.types.change import Change, Notify, OpenOperation
 from remit.types.event import Event, ModelRequested, OperationMoved, Replied, RequestFailed
-from remit.types.ident import OperationId, call_of_request
+from remit.types.ident import OperationId, call_of_request, is_of_request
 from remit.types.operation import Move, Operation
 from remit.types.outcome import Failed, Outcome, Succeeded
 
-__all__ = ["UNKNOWN", "Entry", "begun", "ended", "is_under_way", "lost", "named"]
+__all__ = ["LONGEST_S", "Entry", "begun", "doubted", "ended", "is_under_way", "lost", "named"]
 
-UNKNOWN = "model.unknown"
-"""Code of a request of which nobody knows what the provider did with it."""
+LONGEST_S = 600.0
+"""How long such a request may take; longer after it was sent it is taken to do nothing more."""
 
-_LONGEST_S = 600.0
-"""How long after it was sent a request is taken to be able to act."""
+_UNKNOWN = Ending(
+    "escalated",
+    "operation.unknown",
+    "It is not known what the provider-run tools of an earlier request have done, and the next request could do it again: "
+    "settle operation {operation}.",
+)
 _MESSAGE = "it is not known what the tools that the provider runs have done; a person settles it"
 _NOT_DONE = "The provider did not take the request; nothing was done."
 
@@ -42,6 +47,19 @@ def named(live: Live) -> OperationId | None:
 def is_under_way(state: RunState) -> bool:
     """Whether a request that may change something has no end yet; it is not interrupted."""
     return state.requested and state.operation is not None
+
+
+async def doubted(live: Live) -> Ending | None:
+    """How the run ends instead of such a request, while it is not known what an earlier one of its conversation has done."""
+    started = live.started
+    if not started.server_writes:
+        return None
+    run = live.run if started.conversation is None else None
+    rows = await live.ledger.operations(
+        run=run, conversation=started.conversation, tenant=started.tenant, state=("unknown",), limit=None
+    )
+    found = next((row.id for row in rows if is_of_request(row.call)), None)
+    return None if found is None else replace(_UNKNOWN, explanation=(_UNKNOWN.explanation or "").format(operation=found))
 
 
 def begun(live: Live, request: ModelRequested) -> Entry:
@@ -77,7 +95,7 @@ async def ended(live: Live, event: Replied | RequestFailed, *, declined: bool) -
         return event, _moved(row, "returned", said)
     if declined:
         return event, _moved(row, "no_effect", Failed(code=event.code, message=_NOT_DONE, operation=row.id))
-    doubt = replace(event, code=UNKNOWN, message=f"{event.message}: {_MESSAGE}", retryable=False, retry_after_s=None)
+    doubt = replace(event, code=IN_DOUBT, message=f"{event.message}: {_MESSAGE}", retryable=False, retry_after_s=None)
     return doubt, _in_doubt(row, by="handler", evidence=event.code)
 
 
@@ -90,7 +108,7 @@ async def lost(live: Live) -> Entry:
     if row is None or row.state == "failed":
         return (), ()
     state = live.state
-    failed = RequestFailed(turn=state.turn, attempt=state.attempt, code=UNKNOWN, message=_MESSAGE, retryable=False)
+    failed = RequestFailed(turn=state.turn, attempt=state.attempt, code=IN_DOUBT, message=_MESSAGE, retryable=False)
     if row.state != "dispatched":
         return (failed,), ()
     events, changes = _in_doubt(row, by="owner_gone", evidence="its owner is gone")
@@ -147,14 +165,14 @@ def _row(live: Live, request: ModelRequested, operation: OperationId) -> Operati
         window_s=None,
         attempts=1,
         settle_s=0.0,
-        timeout_s=_LONGEST_S,
+        timeout_s=LONGEST_S,
         arguments=arguments,
         arguments_digest=digest("remit.arguments", arguments),
         state="dispatched",
         attempt=1,
         owner=live.ledger.owner,
         first_dispatched_ms=now_ms,
-        not_after_ms=now_ms + round(_LONGEST_S * 1000),
+        not_after_ms=now_ms + round(LONGEST_S * 1000),
         created_ms=now_ms,
         updated_ms=now_ms,
     )

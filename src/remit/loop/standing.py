@@ -71,7 +71,7 @@ def _ended(end: RunEnded, common: _Common) -> Standing:
         case "stopped" | "closed":
             return Stopped(reason=end.reason, **common)
         case "escalated":
-            return Escalated(reason=end.reason, **common)
+            return Escalated(explanation=end.explanation, reason=end.reason, **common)
         case "model_refused":
             return ModelRefused(explanation=end.explanation, reason=end.reason, **common)
         case "cancelled":

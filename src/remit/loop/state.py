@@ -7,6 +7,8 @@ of a draft, which a transition makes and nobody else has seen yet.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Literal, NewType
@@ -21,10 +23,23 @@ from remit.types.model import Stop
 from remit.types.operation import OperationState
 from remit.types.outcome import Outcome
 
-__all__ = ["MAX_ATTEMPTS", "CallDraft", "CallState", "Draft", "Ending", "How", "RunState", "draft_call"]
+__all__ = [
+    "MAX_ATTEMPTS",
+    "Blocked",
+    "CallDraft",
+    "CallState",
+    "Draft",
+    "Ending",
+    "How",
+    "RunState",
+    "count_status",
+    "draft_call",
+    "put_statuses",
+    "seat_calls",
+]
 
 MAX_ATTEMPTS = 4
-"""Requests for one turn, the first included."""
+"""Requests for one turn, the first included, whichever models they are sent to."""
 
 How = Literal["finished", "stopped", "escalated", "model_refused", "cancelled"]
 
@@ -73,6 +88,20 @@ _OF_CALL = attrgetter(*(one.name for one in fields(CallState)))
 
 
 @dataclass(frozen=True, slots=True)
+class Blocked:
+    """A model that failed in this turn, how, and from when on it may be asked again."""
+
+    model: str
+    failure: RequestFailed
+    free_ms: int
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it would only fail again."""
+        return not self.failure.retryable
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
     """How the run is about to end."""
 
@@ -91,12 +120,14 @@ class RunState:
         models: who may be asked, the first one first: by the run's beginning, then by whoever took it up last.
         attempt: requests made for this turn. `requested`: the last one has no reply yet. `model`: who was asked last.
         operation: the last request is itself this write.
-        blocked: models that failed in this turn, and from when on each may be asked again.
+        blocked: models that failed in this turn, the last one last.
         answers_only: the next request adds no words: provider-run calls of the last reply go on with it.
         held: bulk of the messages that wait behind the next reply; `behind`: the last reply had some, so has not seen them.
         open_turn: the last reply has calls, and their answers are not on the transcript yet.
         stop, refusal, text: of the last reply; `so_far` is the last text that was not empty.
-        calls: of this turn, and those of earlier turns that have no outcome yet.
+        calls: of this turn, and those of earlier turns that have no outcome yet. `places` of them by id; `statuses`: how many
+            of this turn's are in each; `earlier`: how many of earlier turns have no outcome; before the place `considered`
+            none of this turn's is still to be considered. So an event costs the same however many calls there are.
         known_tokens, new_bytes: size of the context at the last reply, and the bulk of what was appended since.
         booked: what the ledger was told of the tally when the run last asked, waited or ended.
         told: the model was told once what is not yet true.
@@ -117,7 +148,7 @@ class RunState:
     requested: bool = False
     model: str = ""
     operation: OperationId | None = None
-    blocked: tuple[tuple[str, int], ...] = ()
+    blocked: tuple[Blocked, ...] = ()
     answers_only: bool = False
     held: int = 0
     behind: bool = False
@@ -128,6 +159,10 @@ class RunState:
     text: str = ""
     so_far: str = ""
     calls: tuple[CallState, ...] = ()
+    places: dict[CallId, int] = field(default_factory=dict[CallId, int])
+    statuses: dict[CallStatus, int] = field(default_factory=dict[CallStatus, int])
+    earlier: int = 0
+    considered: int = 0
     operations: dict[OperationId, OperationState] = field(default_factory=dict[OperationId, OperationState])
     tally: Tally = field(default_factory=Tally)
     known_tokens: int = 0
@@ -174,10 +209,19 @@ class RunState:
 
     def call(self, name: CallId) -> CallState | None:
         """The call of that name, if its turn is this one, or has a call without an outcome."""
-        for call in self.calls:
-            if call.id == name:
-                return call
-        return None
+        place = self.places.get(name)
+        return None if place is None else self.calls[place]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any call has no outcome."""
+        return self.earlier > 0 or any(status != "ended" for status in self.statuses)
+
+    def any_call(self, statuses: Set[CallStatus]) -> bool:
+        """Whether any call is in one of these."""
+        if any(self.statuses.get(status) for status in statuses):
+            return True
+        return self.earlier > 0 and any(call.status in statuses for call in self.calls if call.turn != self.turn)
 
     def draft(self) -> Draft:
         """A copy that may be changed. Its calls are still those of this state: see `draft_call`."""
@@ -191,7 +235,44 @@ _OF_RUN = attrgetter(*(one.name for one in fields(RunState)))
 
 
 def draft_call(draft: Draft, call: CallState) -> CallDraft:
-    """A copy of the call in its place in the draft, to be changed."""
+    """A copy of the call in its place in the draft, to be changed; a new status is then counted by `count_status`."""
     mine = CallDraft(CallState(*_OF_CALL(call)))
-    draft.calls = tuple([mine if one is call else one for one in draft.calls])
+    calls = [*draft.calls]
+    calls[draft.places[call.id]] = mine
+    draft.calls = tuple(calls)
     return mine
+
+
+def put_statuses(draft: Draft, statuses: Sequence[tuple[CallState, CallStatus]]) -> None:
+    """The calls have these statuses now."""
+    if not statuses:
+        return
+    calls = [*draft.calls]
+    for call, status in statuses:
+        calls[draft.places[call.id]] = mine = CallState(*_OF_CALL(call))
+        mine.status = status
+        count_status(draft, mine, call.status)
+    draft.calls = tuple(calls)
+
+
+def count_status(draft: Draft, call: CallState, was: CallStatus) -> None:
+    """The call's status was another."""
+    if call.status == was:
+        return
+    if call.turn != draft.turn:
+        draft.earlier += (was == "ended") - (call.status == "ended")
+        return
+    counts: dict[CallStatus, int] = {**draft.statuses, call.status: draft.statuses.get(call.status, 0) + 1}
+    counts[was] -= 1
+    if not counts[was]:
+        del counts[was]
+    draft.statuses = counts
+
+
+def seat_calls(draft: Draft, calls: tuple[CallState, ...]) -> None:
+    """These are the calls now."""
+    draft.calls = calls
+    draft.places = {call.id: place for place, call in enumerate(calls)}
+    draft.statuses = dict(Counter(call.status for call in calls if call.turn == draft.turn))
+    draft.earlier = sum(call.status != "ended" for call in calls if call.turn != draft.turn)
+    draft.considered = 0

@@ -1,8 +1,8 @@
 """The conversation as the provider reads it: the wordings of the events that have one.
 
 Knows no protocol. Invariant: a wording is passed on as it was recorded, and nothing already sent is left out or edited.
-Their order is that of the events, but for one thing: while a reply waits for a request that adds no words to it, messages
-wait behind the next reply.
+Their order is that of the events, but for one thing: messages wait while a reply waits for a request that adds no words to
+it, and while calls wait for their results, which come directly behind the reply that made them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ class Transcript:
 
     Attributes:
         said: the messages of the next request.
-        held: messages that come after the next reply.
+        held: messages that come once nothing waits.
         used_ids: call ids that stand in it.
         waits: the last reply waits for a request that adds no words.
+        unanswered: the last reply has calls, whose results come next.
     """
 
     def __init__(self, events: Iterable[Recorded] = ()) -> None:
@@ -37,24 +38,28 @@ class Transcript:
         self.held: list[Wording] = []
         self.used_ids: set[str] = set()
         self.waits = False
+        self.unanswered = False
         for recorded in events:
             self.add(recorded)
 
     def copied(self) -> Transcript:
         """The same so far, to grow on its own."""
         other = Transcript()
-        other.said, other.held, other.used_ids, other.waits = [*self.said], [*self.held], {*self.used_ids}, self.waits
+        other.said, other.held, other.used_ids = [*self.said], [*self.held], {*self.used_ids}
+        other.waits, other.unanswered = self.waits, self.unanswered
         return other
 
     def add(self, recorded: Recorded) -> None:
         """Take one more event; most say nothing."""
         match recorded.event:
             case MessageAppended(wording=wording, source=source):
-                (self.held if self.waits else self.said).append(wording)
+                (self.held if self.waits or self.unanswered else self.said).append(wording)
                 if source == "imported":
                     self.used_ids.update(_imported_ids(wording))
             case ResultsAppended(wording=wording):
                 self.said.append(wording)
+                self.unanswered = False
+                self._release()
             case Replied() as reply:
                 self._reply(reply)
             case _:
@@ -65,7 +70,11 @@ class Transcript:
             self.said.append(reply.wording)
         self.used_ids.update(call.wire_id for call in reply.calls)
         self.waits = waits_for_answers(reply)
-        if not self.waits:
+        self.unanswered = bool(reply.calls)
+        self._release()
+
+    def _release(self) -> None:
+        if not (self.waits or self.unanswered):
             self.said += self.held
             self.held.clear()
 

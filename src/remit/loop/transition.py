@@ -39,11 +39,11 @@ def transition(state: RunState | None, recorded: Recorded) -> tuple[RunState, tu
     return after, _news(before, recorded.event) + emit(after)
 
 
-def stop(state: RunState, reason: str) -> tuple[RunState, tuple[Command, ...]]:
-    """The next request does not fit: stop. Nothing is recorded before `RunEnded`; a fold comes here again."""
+def stop(state: RunState, ending: Ending) -> tuple[RunState, tuple[Command, ...]]:
+    """The next request is not made: end. Nothing is recorded before `RunEnded`; a fold comes here again."""
     after = state.draft()
-    take_edges(after, BUDGET_REFUSED)
-    after.ending = Ending("stopped", reason)
+    if take_edges(after, BUDGET_REFUSED):
+        after.ending = ending
     return after, emit(after)
 
 

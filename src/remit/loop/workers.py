@@ -20,6 +20,8 @@ __all__ = ["Workers"]
 T = TypeVar("T")
 
 _LEAVE_S = 5.0
+_BREATH = 8
+"""So many things a task does at most before it lets others go on."""
 
 
 class Workers(Generic[T]):
@@ -75,8 +77,12 @@ class Workers(Generic[T]):
     async def _work(self, do: Callable[[T], Coroutine[object, object, None]]) -> None:
         """One thing after the other; whoever was interrupted, and would not hear of it, takes nothing more."""
         task = asyncio.current_task()
+        done = 0
         while self._queue and task not in self._cancelled:
             await do(self._queue.popleft())
+            done += 1
+            if done % _BREATH == 0:
+                await asyncio.sleep(0)  # what never waits itself would keep all others from going on
 
     def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

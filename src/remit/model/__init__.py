@@ -7,7 +7,7 @@ loads no HTTP client.
 from __future__ import annotations
 
 from remit.model.provider import Anthropic, OpenAIChat, OpenAIResponses, need_key, resolve
-from remit.model.replay import ReplayModel
+from remit.model.replay import ReplayModel, Served
 from remit.model.scripted import Said, ScriptedCall, ScriptedModel, call, scripted_body
 from remit.model.timeouts import Timeouts
 
@@ -19,6 +19,7 @@ __all__ = [
     "Said",
     "ScriptedCall",
     "ScriptedModel",
+    "Served",
     "Timeouts",
     "call",
     "need_key",

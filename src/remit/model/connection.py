@@ -51,15 +51,14 @@ class Connection:
                 raise
             raise ConnectionBroken(sent=False) from None
 
-    async def response(self, limit_s: float | None) -> tuple[int, Mapping[str, str]]:
+    async def response(self) -> tuple[int, Mapping[str, str]]:
         """How the response begins: its status, and its headers by their names in lower case.
 
         Raises:
-            TimeoutError: nothing came for so long.
             ConnectionBroken: there will be none.
         """
         while True:
-            event = await self._next(limit_s)
+            event = await self._next(None)
             if isinstance(event, h11.Response):
                 headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
                 return event.status_code, headers
@@ -79,6 +78,15 @@ class Connection:
         if isinstance(event, h11.EndOfMessage):
             return None
         raise ConnectionBroken
+
+    async def skip_rest(self) -> None:
+        """Read the response to its end, for nobody.
+
+        Raises:
+            ConnectionBroken: it has none.
+        """
+        while self._h11.their_state is h11.SEND_BODY:
+            await self.read(None)
 
     def reuse(self) -> bool:
         """Make ready for the next request; False where there can be none."""

@@ -18,9 +18,23 @@ from remit import ambient
 from remit.errors import ModelError
 from remit.types.ident import Json
 
-__all__ = ["Phase", "broken_off", "cut", "lost", "refused", "timed_out", "unusable"]
+__all__ = ["NoConnection", "Phase", "broken_off", "cut", "lost", "no_connection", "refused", "timed_out", "unusable"]
 
-Phase = Literal["connect", "send", "first_byte", "idle"]
+NoConnection = Literal[
+    "name_not_found",
+    "refused",
+    "unreachable",
+    "certificate_untrusted",
+    "certificate_expired",
+    "certificate_name",
+    "no_tls",
+    "proxy_unreachable",
+    "proxy_failed",
+    "proxy_refused",
+]
+"""Why a connection could not be made."""
+
+Phase = Literal["connect", "send", "first_byte", "idle", "total"]
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -40,6 +54,22 @@ _MESSAGES = {
     "model.unusable": "the provider's response cannot be used",
 }
 _NO_ADDRESS = "; is the base URL right? For a compatible server it usually ends in /v1"
+_NO_CONNECTION: dict[NoConnection, str] = {
+    "name_not_found": "its name was not found; is the base URL right?",
+    "refused": "the connection was refused; is the base URL right, and does the server run?",
+    "unreachable": "no connection",
+    "certificate_untrusted": "its certificate is not trusted; SSL_CERT_FILE or SSL_CERT_DIR names others to trust",
+    "certificate_expired": "its certificate has expired, or this machine's clock is wrong",
+    "certificate_name": "its certificate is that of another name; is the base URL right?",
+    "no_tls": "it does not speak TLS as is expected; is the base URL one of https?",
+    "proxy_unreachable": "the environment's proxy could not be reached",
+    "proxy_failed": "the environment's proxy could not connect",
+    "proxy_refused": "the environment's proxy lets no connection through",
+}
+_FINAL = frozenset({"certificate_untrusted", "certificate_expired", "certificate_name", "proxy_refused"})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_REDIRECT = "the provider's answer is a redirect, which is not followed (HTTP {}); is the base URL right?"
+_NO_REPLY = "the provider's answer is not a reply (HTTP {}); is the base URL right?"
 _BY_STATUS = {
     401: "model.unauthorized",
     402: "model.unauthorized",
@@ -86,7 +116,10 @@ def refused(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     said = _said(body)
     code = _code(status, said)
     hint = _NO_ADDRESS if status in (404, 405) and not said.words else ""
-    return _failed(f"{_MESSAGES[code]} (HTTP {status}){hint}", code, said, headers, status=status)
+    message = f"{_MESSAGES[code]} (HTTP {status}){hint}"
+    if status < 400 and code == "model.refused_request":
+        message = (_REDIRECT if status in _REDIRECTS else _NO_REPLY).format(status)
+    return _failed(message, code, said, headers, status=status)
 
 
 def broken_off(headers: Mapping[str, str], body: bytes) -> ModelError:
@@ -117,6 +150,14 @@ def timed_out(phase: Phase) -> ModelError:
     """The error for a wait that was too long; after `connect` nothing had been sent."""
     message = f"{_MESSAGES['model.timeout']} ({phase})"
     return ModelError(message, code="model.timeout", retryable=True, phase=phase, sent=phase != "connect")
+
+
+def no_connection(reason: NoConnection, *, status: int | None = None) -> ModelError:
+    """The error for a connection that could not be made; of a proxy's refusal also its status."""
+    why = _NO_CONNECTION[reason] if status is None else f"{_NO_CONNECTION[reason]} (HTTP {status})"
+    details = {} if status is None else {"proxy_status": status}
+    message = f"{_MESSAGES['model.unavailable']}: {why}"
+    return ModelError(message, code="model.unavailable", retryable=reason not in _FINAL, sent=False, reason=reason, **details)
 
 
 def lost(*, sent: bool, why: str = "") -> ModelError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 
 import h11
 
@@ -16,11 +17,14 @@ from remit.model import failure
 from remit.model.connection import Connection, ConnectionBroken
 from remit.model.pool import Pool
 from remit.model.response import BodyReader, WholeReader, reader_for
-from remit.model.route import Address, Route
+from remit.model.route import Address, NoRoute, Route
 from remit.model.timeouts import Timeouts
 from remit.types.model import Streaming
 
 __all__ = ["HttpClient"]
+
+_PARTING_S = 0.25
+"""A stream's last event and the end of its response leave a server together; one that ends later is not worth a wait."""
 
 
 class HttpClient:
@@ -31,7 +35,8 @@ class HttpClient:
         most_bytes: the largest response that is taken in.
 
     Raises:
-        InputError: the environment names a proxy that cannot be used (`model.proxy`).
+        InputError: the environment names a proxy or certificates that cannot be used (`model.proxy`,
+            `model.certificates`).
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], timeouts: Timeouts, most_bytes: int) -> None:
@@ -61,15 +66,13 @@ class HttpClient:
         """
         connection = self._pool.take() or await self._connect()
         try:
-            accept = b"application/json" if stream is None else b"text/event-stream"
-            status, headers = await self._sent(connection, body, accept)
-            if status != 200:
-                raise failure.refused(status, headers, await self._refusal(connection))
-            if headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
-                raise failure.unusable("it is compressed, which was not asked for")
-            reader = reader_for(stream, headers.get("content-type", ""), self._most_bytes)
-            await self._read(connection, reader)
-            return reader.whole(headers)
+            try:
+                async with asyncio.timeout(self._timeouts.total):
+                    whole = await self._exchange(connection, body, stream)
+            except TimeoutError:
+                raise failure.timed_out("total") from None
+            await _part(connection)
+            return whole
         finally:
             self._pool.give(connection)
 
@@ -78,14 +81,25 @@ class HttpClient:
         self._pool.close()
         await asyncio.sleep(0)  # the event loop closes sockets on its next round
 
+    async def _exchange(self, connection: Connection, body: bytes, stream: Streaming | None) -> bytes:
+        accept = b"application/json" if stream is None else b"text/event-stream"
+        status, headers = await self._sent(connection, body, accept)
+        if status != 200:
+            raise failure.refused(status, headers, await self._refusal(connection))
+        if headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
+            raise failure.unusable("it is compressed, which was not asked for")
+        reader = reader_for(stream, headers.get("content-type", ""), self._most_bytes)
+        await self._read(connection, reader)
+        return reader.whole(headers)
+
     async def _connect(self) -> Connection:
         try:
             async with asyncio.timeout(self._timeouts.connect):
                 return await self._route.connect()
         except TimeoutError:
             raise failure.timed_out("connect") from None
-        except (OSError, ConnectionBroken):  # a certificate that is refused is the former, too
-            raise failure.lost(sent=False, why="no connection") from None
+        except NoRoute as error:
+            raise failure.no_connection(error.reason, status=error.status) from None
 
     async def _sent(self, connection: Connection, body: bytes, accept: bytes) -> tuple[int, Mapping[str, str]]:
         """Send the request; what the response begins with."""
@@ -95,18 +109,20 @@ class HttpClient:
         try:
             await connection.send(request, body, self._timeouts.idle)
             phase = "first_byte"
-            return await connection.response(self._timeouts.first_byte)
+            async with asyncio.timeout(self._timeouts.first_byte):
+                return await connection.response()
         except TimeoutError:
             raise failure.timed_out(phase) from None
         except ConnectionBroken as broken:
             raise failure.lost(sent=broken.sent, why="the connection broke") from None
 
     async def _refusal(self, connection: Connection) -> bytes:
-        """The body of a refusal, empty where it does not come: the refusal stands without it."""
+        """The body of a refusal, empty where it does not come in time: the refusal stands without it."""
         reader = WholeReader(self._most_bytes)
         try:
-            await self._read(connection, reader)
-        except ModelError:
+            async with asyncio.timeout(self._timeouts.idle):
+                await self._read(connection, reader)
+        except (ModelError, TimeoutError):
             return b""
         return reader.whole({})
 
@@ -120,3 +136,10 @@ class HttpClient:
             raise failure.timed_out("idle") from None
         except ConnectionBroken:
             raise reader.broken() from None
+
+
+async def _part(connection: Connection) -> None:
+    """Wait for the end of a response that has said all, so that its connection can be kept; not for long."""
+    with suppress(TimeoutError, ConnectionBroken):
+        async with asyncio.timeout(_PARTING_S):
+            await connection.skip_rest()

@@ -7,8 +7,9 @@ into no message, digest or representation. An SDK client that is handed in keeps
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import SplitResult, urlsplit
 
 from remit.canonical import digest
@@ -51,24 +52,22 @@ class _Remote:
     ) -> None:
         if not name:
             raise InputError("a model needs a name", code="model.name")
+        if client is not None and any(one is not None for one in (base_url, api_key, timeouts)):
+            raise InputError("an SDK client brings its own address, key and waits", code="model.client")
         service = self._service
+        given = base_url or os.environ.get(service.address_variable) or None
         self._name = name
         self._prefix = service.prefix
         self._key = api_key
-        self._needs_key = False
+        self._needs_key = client is None and given is None and bool(service.key_variable)
         self._sender: Sender | ClientSender
-        if client is not None:
-            if any(one is not None for one in (base_url, api_key, timeouts)):
-                raise InputError("an SDK client brings its own address, key and waits", code="model.client")
+        if client is None:
+            url = _address(given or service.address) + service.path
+            self._sender = Sender(url, self._headers, timeouts or Timeouts())
+        else:
             platform = platform_of(client)
             self._prefix += f"-{platform}" if platform else ""
             self._sender = ClientSender(client, service.path)
-            self._url = self._sender.url
-            return
-        given = base_url or os.environ.get(service.address_variable) or None
-        self._needs_key = given is None and bool(service.key_variable)
-        self._url = _address(given or service.address) + service.path
-        self._sender = Sender(self._url, self._headers, timeouts or Timeouts())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r})"
@@ -94,12 +93,12 @@ class _Remote:
                 `model.unusable`.
             ProtocolError: the stream is none of the protocol's.
             InputError: there is no key (`model.key`), the message names the variable; or the environment's proxy
-                cannot be used (`model.proxy`).
+                or its certificates cannot be used (`model.proxy`, `model.certificates`).
         """
         return await self._sender.post(body, stream)
 
     def digest(self) -> Digest:
-        return digest("remit.model", f"{self.identity}\n{self._url}")
+        return digest("remit.model", f"{self.identity}\n{self._sender.url}")
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; the model can be asked again."""
@@ -116,9 +115,11 @@ class _Remote:
             if not self._needs_key:
                 return self._extra()
             variable = self._service.key_variable
-            raise InputError(f"there is no key for {self.identity}: set {variable}", code="model.key", variable=variable)
+            raise InputError(
+                f"there is no key for {self.identity}: set {variable}", code="model.key", variable=variable, sent=False
+            )
         if not key.isascii() or not key.isprintable() or " " in key:
-            raise InputError("the key has characters that no key has, for example a line end", code="model.key")
+            raise InputError("the key has characters that no key has, for example a line end", code="model.key", sent=False)
         return {**self._auth(key), **self._extra()}
 
     def _auth(self, key: str) -> Mapping[str, str]:
@@ -204,11 +205,17 @@ class OpenAIChat(_Remote):
 class _Local(OpenAIChat):
     """A model that a server on this machine runs; made by `resolve`."""
 
+    def __init__(
+        self, service: _Service, name: str, *, base_url: str | None, api_key: str | None, timeouts: Timeouts | None
+    ) -> None:
+        self._service = service
+        super().__init__(name, base_url=base_url, api_key=api_key, timeouts=timeouts)
+
     def __repr__(self) -> str:
         return f"resolve({self.identity!r})"
 
 
-def _local(prefix: str, port: int) -> type[_Local]:
+def _local(prefix: str, port: int) -> Callable[..., _Local]:
     service = _Service(
         prefix=prefix,
         protocol="openai-chat",
@@ -217,10 +224,10 @@ def _local(prefix: str, port: int) -> type[_Local]:
         key_variable="",
         address_variable="",
     )
-    return type("_Local", (_Local,), {"_service": service})
+    return partial(_Local, service)
 
 
-_KINDS: dict[str, type[_Remote]] = {
+_KINDS: dict[str, Callable[..., Model]] = {
     "anthropic": Anthropic,
     "openai": OpenAIResponses,
     "openai-chat": OpenAIChat,

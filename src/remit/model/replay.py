@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -21,13 +21,21 @@ from remit.types.ident import Digest, Json, Wording
 from remit.types.model import ProtocolName, Reply, Streaming, Wire
 from remit.wire import render, wire_for
 
-__all__ = ["ReplayModel"]
+__all__ = ["ReplayModel", "Served"]
 
 _OUTSIDE = frozenset({"stream", "stream_options", "model"})
 """Members that do not say what was asked: how the reply is to come, and who is asked (which the record names)."""
 _MESSAGES = ("messages", "input")
 _OWN_ID = re.compile(r"\b(op|apr|run)_[0-9a-hjkmnp-tv-z]{20}\b")
 """Ids that this library makes anew in each run, as a receipt names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A recorded request that was asked again: when it had been asked for, and which members of its head differ now."""
+
+    at_ms: int
+    head_differs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,7 @@ class ReplayModel:
         recorded: the events of the run, in order.
         history: those of its conversation before it.
         same_head: whether instructions, tools and settings must be those recorded, too. If not, what differs is in
-            `head_differs`, and the messages alone decide.
+            `served`, and the messages alone decide.
 
     Raises:
         InputError: the events are not those of a run that asked a model (`replay.events`).
@@ -70,10 +78,8 @@ class ReplayModel:
         self._head, _ = _parts(self._wire.body(first.head, ()))
         self._messages = [_digest(one) for said in transcript.said for one in _items(said)]
         self._next = 0
-        self.at_ms = recorded[0].at_ms
-        """When what was served last had been asked for; at first, when the run began."""
-        self.head_differs: tuple[str, ...] = ()
-        """Members of the head that were asked otherwise than recorded."""
+        self.served: list[Served] = []
+        """The requests that were found in the record, in the order in which they were asked."""
 
     @property
     def identity(self) -> str:
@@ -98,10 +104,11 @@ class ReplayModel:
                 not how it ended (`replay.end`); or it failed then, with the code of its failure. Not retryable.
         """
         head, messages = _parts(body)
-        found = self._find(head, messages)
+        differs = tuple(sorted(name for name in {*head, *self._head} if head.get(name) != self._head.get(name)))
+        found = self._find(differs if self._same_head else (), messages)
         self._next = max(self._next, found + 1)
         asked = self._requests[found]
-        self.at_ms = asked.at_ms
+        self.served.append(Served(asked.at_ms, differs))
         if asked.reply is None:
             raise _never_answered(asked)
         reply = self._wire.restore(_reply(asked.reply))
@@ -110,16 +117,14 @@ class ReplayModel:
     async def aclose(self) -> None:
         """Nothing is open."""
 
-    def _find(self, head: Mapping[str, Json], messages: Sequence[Json]) -> int:
-        """The place of the recorded request; of several equal ones the first that was not served."""
-        differs = tuple(sorted(name for name in {*head, *self._head} if head.get(name) != self._head.get(name)))
-        if not self._same_head:
-            self.head_differs = tuple(sorted({*self.head_differs, *differs}))
+    def _find(self, wrong: Sequence[str], messages: Sequence[Json]) -> int:
+        """The place of the recorded request; of several equal ones the first that was not served. `wrong`: members of the
+        head that must be as recorded, and are not."""
         same = _same(self._messages, [_digest(one) for one in messages])
         fitting = [at for at, asked in enumerate(self._requests) if asked.count == len(messages) == same]
-        if fitting and not (differs and self._same_head):
+        if fitting and not wrong:
             return next((at for at in fitting if at >= self._next), fitting[-1])
-        raise self._miss(differs if self._same_head else (), same, len(messages))
+        raise self._miss(wrong, same, len(messages))
 
     def _miss(self, members: Sequence[str], same: int, count: int) -> ModelError:
         likely = [*(one for one in self._requests if one.count == count), *self._requests[self._next :]]
@@ -184,9 +189,12 @@ def _digest(message: Json) -> Digest:
 
 def _same(known: Sequence[Digest], asked: Sequence[Digest]) -> int:
     """How many messages are the same from the beginning."""
-    return next(
-        (at for at, (one, other) in enumerate(zip(known, asked, strict=False)) if one != other), min(len(known), len(asked))
-    )
+    same = 0
+    for one, other in zip(known, asked, strict=False):
+        if one != other:
+            break
+        same += 1
+    return same
 
 
 def _reply(event: Replied) -> Reply:

@@ -28,7 +28,7 @@ class BodyReader(ABC):
         self._left = most_bytes
 
     def take(self, data: bytes) -> bool:
-        """Take the next bytes; True if nothing is worth waiting for any more.
+        """Take the next bytes; True if all was said, and nothing is worth waiting for any more.
 
         Raises:
             ModelError: it is too large (`model.unusable`).
@@ -112,7 +112,7 @@ class StreamReader(BodyReader):
                     self._on_piece(piece)
             except Exception:
                 self._on_piece = None
-        return self._gather.error is not None
+        return self._gather.ended
 
 
 def reader_for(stream: Streaming | None, content_type: str, most_bytes: int) -> BodyReader:

@@ -6,6 +6,7 @@ plain address is a server of one's own, and requests to it, with their keys, pas
 
 from __future__ import annotations
 
+import socket
 import ssl
 from base64 import b64encode
 from urllib.parse import quote, unquote, urlsplit
@@ -14,11 +15,29 @@ import h11
 
 from remit.errors import InputError
 from remit.model.connection import Connection, ConnectionBroken
-from remit.model.transport import Transport, dial
+from remit.model.dial import dial
+from remit.model.failure import NoConnection
+from remit.model.transport import Transport
 
-__all__ = ["Address", "Route"]
+__all__ = ["Address", "NoRoute", "Route"]
 
 _PATH = "/%:@!$&'()*+,;=~-._"
+
+
+_OTHER_NAME = frozenset({62, 63, 64})
+"""OpenSSL's `X509_V_ERR_HOSTNAME_MISMATCH`, and the same for addresses of mail and of IP."""
+
+_NOT_NOW = frozenset({9, 10})
+"""OpenSSL's `X509_V_ERR_CERT_NOT_YET_VALID` and `_HAS_EXPIRED`."""
+
+
+class NoRoute(Exception):
+    """A connection could not be made, and why; `status` is that of a proxy which said so."""
+
+    def __init__(self, reason: NoConnection, *, status: int | None = None) -> None:
+        super().__init__()
+        self.reason: NoConnection = reason
+        self.status = status
 
 
 class Address:
@@ -45,7 +64,8 @@ class Route:
     """How connections to an address are made, as the environment says when the route is.
 
     Raises:
-        InputError: the environment names a proxy that cannot be used (`model.proxy`).
+        InputError: the environment names a proxy or certificates that cannot be used (`model.proxy`,
+            `model.certificates`).
     """
 
     def __init__(self, address: Address) -> None:
@@ -58,17 +78,19 @@ class Route:
         """A new connection, through the proxy if there is one.
 
         Raises:
-            OSError: there is none to be had.
-            ConnectionBroken: the proxy does not let it through.
+            NoRoute: there is none to be had.
         """
         address = self._address
         end = self._proxy or address
-        transport = await dial(end.host, end.port)
+        try:
+            transport = await dial(end.host, end.port)
+        except OSError as error:
+            raise NoRoute("proxy_unreachable" if self._proxy else _reason(error)) from None
         try:
             if self._proxy is not None:
                 await _pass_through(self._proxy, transport, address)
             if self._tls is not None:
-                await transport.start_tls(self._tls, address.host)
+                await _secure(transport, self._tls, address.host)
         except BaseException:
             transport.close()
             raise
@@ -78,19 +100,51 @@ class Route:
 async def _pass_through(proxy: Address, transport: Transport, address: Address) -> None:
     """Have a proxy let what follows through to an address."""
     if proxy.scheme == "https":
-        await transport.start_tls(_tls(), proxy.host)
+        await _secure(transport, _tls(), proxy.host)
     headers = [("host", address.authority), *([("proxy-authorization", proxy.basic)] if proxy.basic else [])]
     asked = Connection(transport)
-    await asked.send(h11.Request(method="CONNECT", target=address.authority, headers=headers), b"", None)
-    status, _ = await asked.response(None)
+    try:
+        await asked.send(h11.Request(method="CONNECT", target=address.authority, headers=headers), b"", None)
+        status, _ = await asked.response()
+    except ConnectionBroken:
+        raise NoRoute("proxy_failed") from None
     if not 200 <= status < 300:
-        raise ConnectionBroken(sent=False)
+        raise NoRoute("proxy_failed" if status >= 500 else "proxy_refused", status=status)
+
+
+async def _secure(transport: Transport, context: ssl.SSLContext, host: str) -> None:
+    try:
+        await transport.start_tls(context, host)
+    except OSError as error:
+        if isinstance(error, TimeoutError):
+            raise
+        raise NoRoute(_reason(error)) from None
+
+
+def _reason(error: OSError) -> NoConnection:
+    match error:
+        case ssl.SSLCertVerificationError():
+            if error.verify_code in _OTHER_NAME:
+                return "certificate_name"
+            return "certificate_expired" if error.verify_code in _NOT_NOW else "certificate_untrusted"
+        case ssl.SSLError():
+            return "no_tls"
+        case socket.gaierror():
+            return "name_not_found"
+        case ConnectionRefusedError():
+            return "refused"
+        case _:
+            return "unreachable"
 
 
 def _tls() -> ssl.SSLContext:
     from httpx2 import create_ssl_context  # knows where each system keeps its certificates, and `SSL_CERT_FILE` and `_DIR`
 
-    context = create_ssl_context()
+    try:
+        context = create_ssl_context()
+    except OSError:  # an `SSLError` is one
+        message = "the certificates to trust cannot be read: SSL_CERT_FILE must name a file of them, SSL_CERT_DIR a folder"
+        raise InputError(message, code="model.certificates", sent=False) from None
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -109,5 +163,5 @@ def _proxy(address: Address) -> Address | None:
         proxy = None
     if proxy is None or proxy.scheme not in ("http", "https") or not proxy.host:
         message = "the environment's proxy cannot be used: it must be an http or https one, not socks"
-        raise InputError(message, code="model.proxy")
+        raise InputError(message, code="model.proxy", sent=False)
     return proxy

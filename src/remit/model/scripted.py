@@ -19,7 +19,7 @@ from remit.types.budget import Usage
 from remit.types.ident import Digest, Json
 from remit.types.model import ProtocolName, Stop, Streaming, Wire
 from remit.wire import render, wire_for
-from remit.wire.text import quote
+from remit.wire.write import quote
 
 __all__ = ["Said", "ScriptedCall", "ScriptedModel", "call", "scripted_body"]
 
@@ -148,7 +148,8 @@ class ScriptedModel:
                 return said
             case _:
                 turn = _turn(said)
-        reply = scripted_body(turn, self._wire, _length(body) if turn.mints else 0)
+        placed = turn.mints or self._wire.protocol == "openai-responses"
+        reply = scripted_body(turn, self._wire, _length(body) if placed else 0)
         if stream is not None:
             reply = await play(render(self._wire.protocol, reply)[: turn.cut], stream)
         if turn.cut is not None:
@@ -175,7 +176,7 @@ def scripted_body(said: Said, wire: Wire, place: int) -> bytes:
     """A whole response body that says so.
 
     Args:
-        place: the number of messages that it answers; the ids of calls without one follow from it.
+        place: the number of messages that it answers; the ids of calls without one, and of messages, follow from it.
 
     Raises:
         InputError: this is no reply: an error, or bytes (`model.script`).
@@ -185,7 +186,7 @@ def scripted_body(said: Said, wire: Wire, place: int) -> bytes:
         (f"call_{place}_{position}" if one.id is None else one.id, one.name, one.arguments)
         for position, one in enumerate(turn.calls)
     ]
-    return wire.reply(turn.text, calls, stop=turn.stop, usage=turn.usage)
+    return wire.reply(turn.text, calls, stop=turn.stop, usage=turn.usage, place=place)
 
 
 def _turn(said: Said) -> Turn:

@@ -33,7 +33,7 @@ class Sender:
     def __init__(
         self, url: str, headers: Callable[[], Mapping[str, str]], timeouts: Timeouts, *, most_bytes: int = MOST_BYTES
     ) -> None:
-        self._url = url
+        self.url = url
         self._headers = headers
         self._timeouts = timeouts
         self._most_bytes = most_bytes
@@ -63,5 +63,5 @@ class Sender:
 
             for gone in [one for one in self._clients if one.is_closed()]:
                 del self._clients[gone]
-            client = self._clients[loop] = HttpClient(self._url, self._headers(), self._timeouts, self._most_bytes)
+            client = self._clients[loop] = HttpClient(self.url, self._headers(), self._timeouts, self._most_bytes)
         return client

@@ -16,10 +16,12 @@ class Timeouts:
 
     Args:
         connect: until the connection stands.
-        first_byte: from the request until the response begins; a model thinks here.
-        idle: between two pieces of the response, and of the request.
+        first_byte: from the request until the response has begun with its whole head; a model thinks here.
+        idle: between two pieces of the response, and of the request; and for the whole body of a refusal.
+        total: for one request and its whole response, however busily it comes.
     """
 
     connect: float | None = 10.0
     first_byte: float | None = 600.0
     idle: float | None = 60.0
+    total: float | None = 1800.0

@@ -10,7 +10,7 @@ import select
 import socket
 import ssl
 
-__all__ = ["Transport", "dial"]
+__all__ = ["Transport"]
 
 _HELD_BYTES = 1 << 20
 """So much is taken in ahead of the reader; then the sender is made to wait."""
@@ -31,19 +31,6 @@ _ALIVE = tuple(
     if hasattr(socket, name)
 )
 """A model thinks for minutes without a byte: routers on the way forget a connection that is silent for so long."""
-
-
-async def dial(host: str, port: int) -> Transport:
-    """A connection of the running event loop; to several addresses of a host as RFC 8305 says.
-
-    Raises:
-        OSError: there is none to be had.
-    """
-    try:
-        _, transport = await asyncio.get_running_loop().create_connection(Transport, host, port, happy_eyeballs_delay=0.25)
-    except UnicodeError:
-        raise OSError("a host name that cannot be one") from None
-    return transport
 
 
 class Transport(asyncio.Protocol):

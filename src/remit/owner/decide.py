@@ -23,7 +23,7 @@ from remit.types.ident import ApprovalId, Json, OperationId, RunId
 from remit.types.operation import Operation
 from remit.types.principal import Principal
 
-__all__ = ["By", "answer", "cancel", "decide", "operation_of", "settle", "withdraw"]
+__all__ = ["By", "answer", "cancel", "decide", "operation_of", "settle", "still_about", "withdraw"]
 
 By = Principal | str
 """Who says it: a principal, or the subject of an operator that the application trusts."""
@@ -68,9 +68,13 @@ async def withdraw(state: State, operation: OperationId, *, by: By, reason: str 
     return row.run
 
 
-async def settle(state: State, operation: OperationId, happened: bool, *, by: By, reason: str, result: Json = None) -> RunId:
-    """Say what became of an operation in doubt. Gives the run that is told."""
+async def settle(
+    state: State, said: str | Operation, happened: bool, *, by: By, reason: str, result: Json = None
+) -> Settlement:
+    """Say what became of an operation in doubt, as the row that is given or, of a mere id, the row of now has it."""
+    operation = OperationId(said.id if isinstance(said, Operation) else said)
     row = await operation_of(state, operation, by)
+    seen = said if isinstance(said, Operation) else row
     if not given_text(reason, "reason= of settle"):
         raise InputError("reason= of settle: say how you know", code="settlement.reason")
     given_bool(happened, "happened= of settle")
@@ -84,9 +88,24 @@ async def settle(state: State, operation: OperationId, happened: bool, *, by: By
             state=row.state,
         )
     text = encode(result) if happened and result is not None else None
-    settlement = Settlement(operation=operation, happened=happened, by=_subject(by), reason=reason, result=text)
+    settlement = Settlement(
+        operation=operation, attempt=seen.attempt, happened=happened, by=_subject(by), reason=reason, result=text
+    )
+    still_about(row, settlement)
     await state.ledger.post(row.run, settlement)
-    return row.run
+    return settlement
+
+
+def still_about(row: Operation, said: Settlement) -> Operation:
+    """The row, if what a person said of it can still settle it: a no says nothing about an attempt that came later."""
+    if said.happened or said.attempt >= row.attempt or row.state not in ("dispatched", "unknown"):
+        return row
+    raise Conflict(
+        "the operation was sent again since you looked, and that attempt may have happened; look again",
+        code="operation.sent_again",
+        operation=row.id,
+        attempt=row.attempt,
+    )
 
 
 async def cancel(state: State, run: RunId, *, by: By, reason: str = "") -> bool:

@@ -13,7 +13,7 @@ from remit import ambient
 from remit.errors import RemitError, RunOwned
 from remit.loop import Driver, Transcript
 from remit.owner.spec import spec_of
-from remit.owner.state import Bound, Live, State, recorder_for
+from remit.owner.state import Bound, Driven, State, recorder_for
 from remit.types.ident import RunId
 from remit.types.principal import Principal
 from remit.types.run import Paused, Standing
@@ -26,7 +26,7 @@ First = Callable[[Driver], Awaitable[None]]
 """Makes the driver's first commit: begins the run, or claims it."""
 
 
-async def launch(state: State, run: RunId, bound: Bound, principal: Principal, *, first: First, history: Transcript) -> Live:
+async def launch(state: State, run: RunId, bound: Bound, principal: Principal, *, first: First, history: Transcript) -> Driven:
     """Drive a run in a task of its own; return once its first commit is durable.
 
     Raises:
@@ -40,7 +40,7 @@ async def launch(state: State, run: RunId, bound: Bound, principal: Principal, *
     driver = Driver(spec, bound.gate, state.ledger, run=run, principal=principal, history=history)
     begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     task = asyncio.ensure_future(_work(driver, first, begun))
-    live = state.live[run] = Live(task, begun, driver)
+    live = state.live[run] = Driven(task, begun, driver)
     task.add_done_callback(lambda _: _ended(state, run, live))
     try:
         await asyncio.shield(begun)
@@ -63,12 +63,12 @@ async def _work(driver: Driver, first: First, begun: asyncio.Future[None]) -> St
     return await driver.drive()
 
 
-def _ended(state: State, run: RunId, live: Live) -> None:
+def _ended(state: State, run: RunId, live: Driven) -> None:
     """The task is over: its conversation may be free, or the run is left without anybody."""
     _forget(state, run, live)
     if live.task.cancelled():
         return
-    state.drop_deltas(run)
+    state.listeners.stands_still(run)
     error = live.task.exception()
     if error is None:
         state.lost.pop(run, None)
@@ -81,12 +81,12 @@ def _ended(state: State, run: RunId, live: Live) -> None:
         recorder_for(state.secrets).log_error(error, run=run)
 
 
-def _forget(state: State, run: RunId, live: Live) -> None:
+def _forget(state: State, run: RunId, live: Driven) -> None:
     if state.live.get(run) is live:
         del state.live[run]
 
 
-async def outcome_of(live: Live) -> Standing:
+async def outcome_of(live: Driven) -> Standing:
     """How a run that is driven here ends or pauses; the caller may be cancelled, the run is not.
 
     Raises:

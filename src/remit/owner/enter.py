@@ -7,6 +7,8 @@ here, and its lock is free for others to see.
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +17,9 @@ from pathlib import Path
 from remit.agent import Agent
 from remit.errors import DefinitionError, InputError
 from remit.ledger import MemoryLedger, SqliteLedger
+from remit.owner.listener import Listeners
 from remit.owner.override import current
-from remit.owner.state import Live, Principals, State, recorder_for
+from remit.owner.state import Driven, Principals, State, recorder_for
 from remit.owner.waiting import OnWaiting, Teller
 from remit.owner.watch import sweep, watch
 from remit.types.ledger import Ledger
@@ -56,7 +59,8 @@ class Setup:
         """Check what was passed.
 
         Raises:
-            DefinitionError: agents are no agents, or two have one name; secrets that cannot be removed.
+            DefinitionError: agents are no agents, or two have one name; `principals` is not async; secrets that cannot be
+                removed.
             InputError: a time that cannot be used.
         """
         if isinstance(agents, Agent):
@@ -73,6 +77,9 @@ class Setup:
                 raise InputError(message, code="owner.dry_run", agent=agent.name)
             by_name[agent.name] = agent
         check_secrets(secrets, "secrets= of Remit")
+        if principals is not None and not inspect.iscoroutinefunction(_called(principals)):
+            message = "principals= of Remit is an async function: async def principals(tenant, subject): ..."
+            raise DefinitionError(message, code="owner.principals")
         if drain_s < 0:
             raise InputError("drain_s= of Remit is at least 0", code="owner.drain_s")
         return cls(
@@ -108,6 +115,7 @@ async def enter(setup: Setup) -> Open:
         deps=setup.deps if instead.deps is None else instead.deps,
         principals=setup.principals,
         secrets=setup.secrets,
+        listeners=Listeners(ledger),
         model=instead.model,
         dry_run=setup.dry_run,
         outcomes=instead.outcomes,
@@ -121,6 +129,13 @@ async def enter(setup: Setup) -> Open:
     background = asyncio.ensure_future(watch(state, teller))
     background.add_done_callback(lambda task: _log_end(state, task))
     return Open(state, background)
+
+
+def _called(function: object) -> object:
+    """What is called in the end: the function of a `partial`, the method of an object that can be called."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
 
 
 def _teller(state: State, on_waiting: OnWaiting) -> Teller:
@@ -157,7 +172,7 @@ async def _drop(state: State) -> None:
     await state.ledger.aclose()
 
 
-async def _abandon(live: Live) -> None:
+async def _abandon(live: Driven) -> None:
     await live.driver.abandon()
     live.task.cancel()
     await asyncio.gather(live.task, return_exceptions=True)

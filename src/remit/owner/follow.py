@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from remit.errors import InputError, NotFound
 from remit.owner.delta import DeltaCursor
 from remit.owner.state import need_principal
+from remit.trace import Redactor
 from remit.types.event import Recorded
 from remit.types.given import given_id, is_count
 from remit.types.ident import RunId
@@ -20,10 +22,12 @@ from remit.types.principal import Principal
 from remit.types.run import RunRow, Standing
 from remit.types.stream import Delta, Retracted
 
-__all__ = ["follow", "row_of"]
+__all__ = ["follow", "follow_deltas", "row_of"]
 
 _PAGE = 500
 _LOOK_S = 1.0
+_LAST = 2**63 - 1
+"""The last number that a ledger can count to."""
 
 
 async def row_of(ledger: Ledger, run: RunId, principal: Principal | None = None) -> RunRow:
@@ -42,43 +46,66 @@ async def row_of(ledger: Ledger, run: RunId, principal: Principal | None = None)
     return row
 
 
-async def follow(
+async def follow(ledger: Ledger, run: RunId, *, after: int, principal: Principal | None) -> AsyncGenerator[Recorded]:
+    """Yield events with a sequence number above `after`, as they come; end once the run has ended."""
+    await _check(ledger, run, after, principal)
+    async with aclosing(_pages(ledger, run, after, still=None)) as pages:
+        async for page in pages:
+            for recorded in page:
+                yield recorded
+
+
+async def follow_deltas(
     ledger: Ledger,
     run: RunId,
     *,
     after: int,
     principal: Principal | None,
-    ear: DeltaCursor | None = None,
+    redactor: Redactor,
     still: asyncio.Future[Standing] | None = None,
-) -> AsyncGenerator[Recorded | Delta | Retracted, None]:
-    """Yield events with a sequence number above `after`, as they come; end when nothing more can.
+) -> AsyncGenerator[Recorded | Delta | Retracted]:
+    """As `follow`, with what is written between the events.
 
     Args:
-        ear: gives what is written between them as well.
+        redactor: takes declared secrets out of what is written.
         still: done once the run stands still; then it ends when all is given. None: it ends once the run has ended.
     """
+    await _check(ledger, run, after, principal)
+    cursor = DeltaCursor(ledger, run, redactor)
+    await cursor.catch_up(after)
+    async with aclosing(_pages(ledger, run, after, still=still)) as pages:
+        async for page in pages:
+            for recorded in page:
+                for step in await cursor.before(recorded):
+                    yield step
+                yield recorded
+            if not page:
+                for delta in await cursor.fetch():
+                    yield delta
+
+
+async def _check(ledger: Ledger, run: RunId, after: int, principal: Principal | None) -> None:
     await row_of(ledger, run, principal)
-    if not is_count(after):
-        raise InputError("after= of follow is a sequence number, 0 or more", code="follow.after")
-    if ear is not None:
-        await ear.catch_up(after)
+    if not is_count(after) or after > _LAST:
+        raise InputError("after= of follow is a sequence number, 0 or more and below 2**63", code="follow.after")
+
+
+async def _pages(
+    ledger: Ledger, run: RunId, after: int, *, still: asyncio.Future[Standing] | None
+) -> AsyncGenerator[list[Recorded]]:
+    """The events page by page. An empty page says that there are no more for now: something may have changed beside them."""
     seen, over = await ledger.changed(-1, timeout_s=0), False
     while True:
-        events = await ledger.read(run, after=after, limit=_PAGE)
-        for recorded in events:
-            after = recorded.sequence
-            for step in [] if ear is None else await ear.before(recorded):
-                yield step
-            yield recorded
-        if events:
-            continue
-        for delta in [] if ear is None else await ear.hear():
-            yield delta
-        if over:
+        page = await ledger.read(run, after=after, limit=_PAGE)
+        yield page
+        if page:
+            after = page[-1].sequence
+        elif over:
             return
-        over = await _is_over(ledger, run) if still is None else still.done()
-        if not over:
-            seen = await _news(ledger, seen, still)
+        else:
+            over = await _is_over(ledger, run) if still is None else still.done()
+            if not over:
+                seen = await _news(ledger, seen, still)
 
 
 async def _is_over(ledger: Ledger, run: RunId) -> bool:

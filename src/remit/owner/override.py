@@ -15,7 +15,7 @@ from remit.types.ledger import Ledger
 from remit.types.model import Model
 from remit.types.outcome import Outcome
 
-__all__ = ["Overrides", "current", "override"]
+__all__ = ["Outcomes", "Overrides", "current", "override"]
 
 
 Outcomes = Callable[[CallId], Outcome | None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from types import TracebackType
-from typing import Literal, cast, overload
+from typing import Literal, overload
 
 from remit.agent import Agent, Conversation
 from remit.errors import InputError
@@ -42,7 +42,7 @@ class Remit:
         ledger: a path, or a ledger. None: the file named by `REMIT_LEDGER`, else `remit.db` here.
         agents: those whose runs this process may drive; none, to read and decide only.
         deps: what handlers find in `ctx.deps`.
-        principals: async, (tenant, subject) -> the principal with its scopes of now; None denies. Asked
+        principals: an async function, (tenant, subject) -> the principal with its scopes of now; None denies. Asked
             where no caller gives scopes; without it the recorded scopes stand.
         on_waiting: called for each approval and question that waits, at least once; sync or async.
         secrets: values that no result, error text or channel may show; each has at least four characters.
@@ -154,8 +154,8 @@ class Remit:
 
         First the committed events in their order (`Recorded`), between them what is being written (`Delta`) and what of it
         stands for nothing (`Retracted`), last the standing with which `run` would have returned. The text deltas of a
-        request, one after the other, are the text of its reply. The run begins with the first step that is asked for;
-        whoever stops asking changes nothing for it.
+        request, one after the other, are the text of its reply without declared secrets. The run begins with the first
+        step that is asked for; whoever stops asking changes nothing for it.
 
         Raises:
             InputError, Conflict, Denied: as `run`.
@@ -216,16 +216,17 @@ class Remit:
             run: its id.
             after: where to begin.
             principal: whose run it must be; None: anybody's.
-            deltas: whether to give what is being written as well, as `stream` does. A run of this process is streamed for
-                it; of another process, if its agent says so (`Agent(stream=True)`). Else a text comes in one piece.
+            deltas: whether to give what is being written as well, as `stream` does, without the secrets that this owner and
+                the run's agent, if it is here, declare. A run of this process is streamed for it; of another process, if
+                its agent says so (`Agent(stream=True)`). Else a text comes in one piece.
 
         Raises:
             NotFound: there is no such run, or it is another principal's.
+            InputError: `after` is no sequence number (`follow.after`).
         """
         if deltas:
-            return stream.hear(self._state, RunId(run), after=after, principal=principal)
-        events = follow.follow(self._state.ledger, RunId(run), after=after, principal=principal)
-        return cast("AsyncIterator[Recorded]", events)
+            return stream.listen(self._state, RunId(run), after=after, principal=principal)
+        return stream.events(self._state, RunId(run), after=after, principal=principal)
 
     async def standing(self, run: str, principal: Principal | None = None) -> Standing | Submitted:
         """How a run stands now; `Submitted` while it goes on."""
@@ -273,11 +274,13 @@ class Remit:
         run = await decide.withdraw(self._state, OperationId(operation), by=by, reason=reason)
         await record.record(self._state, run)
 
-    async def settle(self, operation: str, happened: bool, *, by: By, reason: str, result: Json = None) -> Operation:
+    async def settle(
+        self, operation: str | Operation, happened: bool, *, by: By, reason: str, result: Json = None
+    ) -> Operation:
         """Say what became of an operation whose outcome is unknown.
 
         Args:
-            operation: its id.
+            operation: its row as you saw it, so that a no is about no attempt that came later; or its id.
             happened: whether the effect took place.
             by: who says so.
             reason: how they know; not empty.
@@ -287,12 +290,14 @@ class Remit:
             The operation as it is then; still unknown where another process owns the run and will journal it.
 
         Raises:
-            Conflict: it is not in doubt (`operation.not_unknown`), or still running.
+            Conflict: it is not in doubt (`operation.not_unknown`), still running, or was sent again since that row
+                (`operation.sent_again`).
         """
         state = self._state
-        run = await decide.settle(state, OperationId(operation), happened, by=by, reason=reason, result=result)
-        await record.record(state, run)
-        return await decide.operation_of(state, OperationId(operation), by)
+        said = await decide.settle(state, operation, happened, by=by, reason=reason, result=result)
+        row = await decide.operation_of(state, said.operation, by)
+        await record.record(state, row.run)
+        return decide.still_about(await decide.operation_of(state, said.operation, by), said)
 
     async def cancel(self, run: str, *, by: By, reason: str = "") -> None:
         """Stop a run: what was dispatched is awaited, nothing else starts; nothing if it has ended."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 
+from remit.errors import LedgerError, RemitError
 from remit.owner.follow import row_of
 from remit.owner.record import record, take_or_record
-from remit.owner.state import State
+from remit.owner.state import State, recorder_for
 from remit.owner.take import is_due, is_owned
 from remit.types.operation import Operation
 from remit.types.run import RunRow
@@ -26,7 +27,12 @@ async def recover(state: State) -> list[Operation]:
     for operation in await _in_doubt(state):
         row = await row_of(state.ledger, operation.run)
         if not await is_owned(state, row):
-            await _recover_one(state, row, operation)
+            try:
+                await _recover_one(state, row, operation)
+            except RemitError as error:  # a run that cannot go on leaves no other one in doubt
+                if isinstance(error, LedgerError) and error.code != "ledger.altered":
+                    raise
+                recorder_for(state.secrets).log_error(error, run=row.id)
     await _stand_still(state)
     return [one for one in await _in_doubt(state) if await _is_nobodys(state, one)]
 

@@ -30,7 +30,7 @@ def spec_of(bound: Bound, state: State, run: RunId, principal: Principal) -> Run
     return RunSpec(
         model=bound.model,
         fallbacks=bound.fallbacks,
-        streams=partial(state.streams, run, always=agent.stream),
+        streams=partial(state.listeners.wants, run, always=agent.stream),
         answer=None if agent.answer_type is None else agent.answer_type.check,
         done=_done(bound, state, run, principal),
         context_tokens=agent.context_tokens,

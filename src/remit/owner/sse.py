@@ -1,7 +1,7 @@
 """A run's steps as server-sent events, for those who asked for it.
 
 Knows the form of the stream that browsers read, and no web framework. Invariant: what is not named here does not leave:
-no instructions, wording, arguments, results, details, evidence or scopes.
+no instructions, wording, arguments, results, details, evidence or scopes; and no declared secret in what is.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
+from remit.errors import InputError
+from remit.owner.steps import Steps
+from remit.trace import Redactor
 from remit.types.event import (
     ApprovalDecided,
     ApprovalRequested,
@@ -20,6 +23,7 @@ from remit.types.event import (
     RunEnded,
     Waiting,
 )
+from remit.types.given import is_number
 from remit.types.ident import Json
 from remit.types.outcome import Outcome, Succeeded
 from remit.types.run import Paused
@@ -28,21 +32,33 @@ from remit.types.stream import Delta, Retracted, Step
 __all__ = ["sse"]
 
 _KEEP_ALIVE_S = 15.0
+_NO_SECRETS = Redactor(rules=())
 _View = tuple[str, Mapping[str, Json]]
 
 
-async def sse(steps: AsyncIterator[Step], *, keep_alive_s: float = _KEEP_ALIVE_S) -> AsyncGenerator[str, None]:
+def sse(steps: AsyncIterator[Step], *, keep_alive_s: float = _KEEP_ALIVE_S) -> AsyncGenerator[str, None]:
     """What a client may see of a run, each piece as one server-sent event.
 
     For `StreamingResponse(remit.sse(...), media_type="text/event-stream")` and the like. `event:` is `delta`,
     `retracted`, `call`, `decision_wanted`, `decided`, `result`, `waiting` or `end`; `data:` is JSON. `id:` is the
-    sequence number of a committed event: a client that comes back sends the last one as `Last-Event-ID`, and
-    `Remit.follow(run, after=ID, deltas=True)` goes on behind it.
+    sequence number of a committed event, and of one that a client may not see it comes alone: a client that comes back
+    sends the last one as `Last-Event-ID`, and `Remit.follow(run, after=ID, deltas=True)` goes on behind it.
 
     Args:
-        steps: what `Remit.stream` or `Remit.follow(deltas=True)` gives. It is closed with the response.
-        keep_alive_s: seconds of silence before a comment is sent, so that nothing on the way hangs up.
+        steps: what `Remit.stream` or `Remit.follow(deltas=True)` gives, itself: it knows which secrets the owner, and the
+            agent if it is here, declare. It is closed with the response.
+        keep_alive_s: seconds of silence, above 0, before a comment is sent, so that nothing on the way hangs up.
+
+    Raises:
+        InputError: `keep_alive_s` is no such number (`sse.keep_alive_s`); before any step is asked for.
     """
+    if not is_number(keep_alive_s) or keep_alive_s <= 0:
+        raise InputError("keep_alive_s= of sse is a number of seconds above 0", code="sse.keep_alive_s")
+    return _sse(steps, keep_alive_s)
+
+
+async def _sse(steps: AsyncIterator[Step], keep_alive_s: float) -> AsyncGenerator[str, None]:
+    redactor: Redactor | None = None
     coming: asyncio.Task[Step] | None = None
     try:
         while True:
@@ -55,7 +71,9 @@ async def sse(steps: AsyncIterator[Step], *, keep_alive_s: float = _KEEP_ALIVE_S
                 step, coming = coming.result(), None
             except StopAsyncIteration:
                 return
-            text = _text(step)
+            if redactor is None:
+                redactor = await steps.redactor() if isinstance(steps, Steps) else _NO_SECRETS
+            text = _text(step, redactor)
             if text is not None:
                 yield text
     finally:
@@ -75,7 +93,7 @@ async def _leave(steps: AsyncIterator[Step], coming: asyncio.Task[Step] | None) 
         await close()
 
 
-def _text(step: Step) -> str | None:
+def _text(step: Step, redactor: Redactor) -> str | None:
     view: _View | None
     match step:
         case Recorded(sequence=sequence, event=event):
@@ -88,10 +106,10 @@ def _text(step: Step) -> str | None:
         case Paused(queued=True):
             view, place = _waiting((), queued=True), ""
         case _:
-            return None
+            view, place = None, ""
     if view is None:
-        return None
-    name, data = view
+        return f"{place}\n" if place else None
+    name, data = view[0], redactor.value(dict(view[1]))
     return f"{place}event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
 
 

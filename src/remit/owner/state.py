@@ -7,17 +7,17 @@ task in a process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from remit.agent import Agent
 from remit.errors import InputError, NotFound
-from remit.gate import Gate, Recalled
+from remit.gate import AtWork, Gate, Recalled
 from remit.loop import Driver
 from remit.model import resolve
 from remit.owner.history import Histories
+from remit.owner.listener import Listeners
 from remit.owner.override import Outcomes
 from remit.tool import Catalogue, Tool
 from remit.trace import Recorder, Redactor
@@ -27,7 +27,7 @@ from remit.types.model import Model
 from remit.types.principal import Principal
 from remit.types.run import Standing
 
-__all__ = ["Bound", "Live", "Principals", "State", "need_principal", "recorder_for"]
+__all__ = ["Bound", "Driven", "Principals", "State", "need_principal", "recorder_for"]
 
 Principals = Callable[[str, str], Awaitable[Principal | None]]
 """(tenant, subject) -> the principal with its scopes of now, or None to deny."""
@@ -92,7 +92,7 @@ class Bound:
 
 
 @dataclass(slots=True)
-class Live:
+class Driven:
     """A run that this process drives. `begun` is done once its first commit is durable, or could not be made."""
 
     task: asyncio.Task[Standing]
@@ -108,12 +108,13 @@ class State:
         model: answers in place of every agent's own, in tests.
         outcomes: what calls came to, in the place of every handler, in replays.
         dry_run: nothing that changes anything is done.
+        at_work: what the gates of all agents are doing here.
         lost: runs of ours whose driving ended in an error, to be taken up again, and how often that was so.
         again_s: runs that could not be taken up, and when to try again.
         news: set when something here made work for the take-up.
         recording: held while an inbox is journaled that no driver takes.
         histories: what the conversations of runs that began here had said.
-        heard: how many here listen to a run's deltas. `spoke`: runs whose deltas may be in the ledger.
+        listeners: who here listens to runs while they go on.
     """
 
     ledger: Ledger
@@ -121,49 +122,24 @@ class State:
     deps: object
     principals: Principals | None
     secrets: Sequence[str]
+    listeners: Listeners
     model: Model | None = None
     dry_run: bool = False
     outcomes: Outcomes | None = None
-    live: dict[RunId, Live] = field(default_factory=dict[RunId, Live])
+    at_work: AtWork = field(default_factory=AtWork)
+    live: dict[RunId, Driven] = field(default_factory=dict[RunId, Driven])
     lost: dict[RunId, int] = field(default_factory=dict[RunId, int])
     again_s: dict[RunId, float] = field(default_factory=dict[RunId, float])
     news: asyncio.Event = field(default_factory=asyncio.Event)
     recording: asyncio.Lock = field(default_factory=asyncio.Lock)
     closing: bool = False
     histories: Histories = field(default_factory=Histories)
-    heard: dict[RunId, int] = field(default_factory=dict[RunId, int])
-    spoke: set[RunId] = field(default_factory=set[RunId])
     _bound: dict[str, Bound] = field(default_factory=dict[str, Bound])
+    _redactors: dict[str, Redactor] = field(default_factory=dict[str, Redactor])
 
     def nudge(self) -> None:
         """Something may be taken up now."""
         self.news.set()
-
-    def streams(self, run: RunId, *, always: bool) -> bool:
-        """Whether somebody may hear the run's replies while they are written."""
-        if always or run in self.heard:
-            self.spoke.add(run)
-            return True
-        return False
-
-    @contextmanager
-    def hearing(self, run: RunId) -> Generator[None]:
-        """Somebody here listens to the run's deltas."""
-        self.heard[run] = self.heard.get(run, 0) + 1
-        try:
-            yield
-        finally:
-            self.heard[run] -= 1
-            if not self.heard[run]:
-                del self.heard[run]
-                if run not in self.live:
-                    self.drop_deltas(run)
-
-    def drop_deltas(self, run: RunId) -> None:
-        """The run stands still here: what was told of its last reply is forgotten, once nobody here listens."""
-        if run in self.spoke and run not in self.heard:
-            self.spoke.discard(run)
-            self.ledger.drop_deltas(run)
 
     def bound(self, name: str) -> Bound:
         """The agent of that name, ready to run.
@@ -184,9 +160,16 @@ class State:
             self._bound[name] = Bound(agent, self._gate(agent, secrets, recorder), recorder, self.model)
         return self._bound[name]
 
+    def redactor(self, agent: str) -> Redactor:
+        """What takes the secrets that owner and agent declared out of what leaves, and nothing else."""
+        if agent not in self._redactors:
+            declared = self.agents[agent].secrets if agent in self.agents else ()
+            self._redactors[agent] = Redactor((*self.secrets, *declared), rules=())
+        return self._redactors[agent]
+
     def bare_gate(self, agent: str = "") -> Gate:
         """A gate without tools: it journals what people said, and runs nothing."""
-        return Gate(tools=Catalogue(()), ledger=self.ledger, secrets=tuple(self.secrets), agent=agent)
+        return Gate(tools=Catalogue(()), ledger=self.ledger, secrets=tuple(self.secrets), agent=agent, at_work=self.at_work)
 
     def tool(self, name: str, contract: Digest) -> Tool | None:
         """The tool of that name and contract, if an agent here has it."""
@@ -214,6 +197,7 @@ class State:
             progress=recorder.log_progress,
             dry_run=self.dry_run,
             runner=None if self.outcomes is None else Recalled(self.outcomes),
+            at_work=self.at_work,
         )
 
 

@@ -11,5 +11,6 @@ from remit.trace.reader import spoken
 from remit.trace.recorder import Recorder, log_traceback
 from remit.trace.redact import Redactor
 from remit.trace.rule import DEFAULT, Rule
+from remit.trace.stream import StreamRedactor
 
-__all__ = ["DEFAULT", "Recorder", "Redactor", "Rule", "describe", "explain", "log_traceback", "spoken"]
+__all__ = ["DEFAULT", "Recorder", "Redactor", "Rule", "StreamRedactor", "describe", "explain", "log_traceback", "spoken"]

@@ -25,7 +25,7 @@ def _words(*names: str, **others: Reader) -> dict[str, Reader]:
 
 _STARTED = (
     "agent agent_digest model protocol tenant subject scopes root conversation after request_id request_digest "
-    "on_wait host max_tokens"
+    "on_wait host max_tokens fallbacks server_writes answers_only"
 )
 _CONSIDERED = "call effect contract digest key verdict operation approval joined author"
 _MOVED = "operation call on state closed attempt key arguments_digest owner not_after_ms approval by"
@@ -34,11 +34,18 @@ ALWAYS: Mapping[type[Event], Mapping[str, Reader]] = {
     kind.RunStarted: _plain(*_STARTED.split(), tools=reader.tools, label=reader.label),
     kind.AgentChanged: _plain("was", "now"),
     kind.MessageAppended: _plain("source", "operations", "blobs", label=reader.label, wording=reader.size),
-    kind.ModelRequested: _plain("turn", "attempt", "model", "reserved_tokens", "reserved_usd_micros", label=reader.label),
-    kind.Replied: _plain(
-        "turn", "attempt", "stop", "latency_ms", calls=reader.calls, usage=reader.usage, mends=reader.kinds, label=reader.label
+    kind.ModelRequested: _plain(
+        "turn", "attempt", "model", "reserved_tokens", "reserved_usd_micros", "operation", label=reader.label
     ),
-    kind.RequestFailed: _plain("turn", "attempt", "retryable", "retry_after_s", code=reader.code),
+    kind.Replied: _plain(
+        *("turn", "attempt", "stop", "latency_ms"),
+        calls=reader.calls,
+        usage=reader.usage,
+        mends=reader.kinds,
+        label=reader.label,
+        unresolved=reader.count,
+    ),
+    kind.RequestFailed: _plain("turn", "attempt", "retryable", "retry_after_s", "started", code=reader.code),
     kind.CallConsidered: _plain(
         *_CONSIDERED.split(),
         tool=reader.resolved_tool,
@@ -58,7 +65,7 @@ ALWAYS: Mapping[type[Event], Mapping[str, Reader]] = {
     kind.AnswerChecked: _plain("turn", "valid", "done", code=reader.code),
     kind.CancelRequested: _plain("by"),
     kind.Waiting: _plain("approvals"),
-    kind.Resumed: _plain("owner", "scopes", "scopes_from", "agent_digest"),
+    kind.Resumed: _plain("owner", "scopes", "scopes_from", "agent_digest", "models"),
     kind.Settled: _plain("operation", "happened", "by"),
     kind.Contradicted: _plain("operation", "newer"),
     kind.RunEnded: _plain("how", "verified", "open_operations", reason=reader.code),

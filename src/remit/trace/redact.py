@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol, cast
 from urllib.parse import quote, quote_plus
 
+from remit.trace.engine import Match, Pattern, compiled, escaped
 from remit.trace.name import says_secret
 from remit.trace.rule import DEFAULT, Rule
 from remit.types.ident import Json
@@ -23,35 +23,7 @@ __all__ = ["MASK", "Redactor"]
 
 _MASK = MASK.encode()
 _NOT_HERE = (-1, -1)
-_AUTOMATON_BYTES = 64 << 20
-"""Room for its states, so that a long text never falls back to the slower matcher."""
-
-
-class _Match(Protocol):
-    def span(self, group: int = 0) -> tuple[int, int]: ...
-
-
-class _Pattern(Protocol):
-    @property
-    def groups(self) -> int: ...
-
-    def finditer(self, text: bytes) -> Iterable[_Match]: ...
-
-
-class _Options(Protocol):
-    max_mem: int
-    log_errors: bool
-
-
-class _Engine(Protocol):
-    def Options(self) -> _Options: ...  # noqa: N802  # its own name
-
-    def compile(self, pattern: bytes, options: _Options) -> _Pattern: ...
-
-    def escape(self, pattern: str) -> str: ...
-
-
-_Secret = Callable[[_Match, bytes], tuple[int, int] | None]
+_Secret = Callable[[Match, bytes], tuple[int, int] | None]
 """Which part of a match is secret; None: none of it."""
 
 
@@ -59,7 +31,8 @@ class Redactor:
     """Masks declared secrets, and what looks like a secret by `rules`.
 
     Compiled at first use; may be shared between threads. Declared secrets are found as they are, as JSON
-    escapes them and as a URL does; the value under a name in the style of `api_key` or `accessToken` is masked whole.
+    escapes them and as a URL does. With any rules the value under a name in the style of `api_key` or `accessToken` is
+    masked whole; without, declared secrets alone.
 
     Args:
         secrets: exact values, of at least 4 characters.
@@ -75,7 +48,12 @@ class Redactor:
         self._rules = tuple(rules)
 
     def text(self, text: str) -> str:
-        """The text with every secret masked. Lone surrogates, which no log can hold, become question marks."""
+        """The text with every secret masked. Lone surrogates, which no log can hold, become question marks.
+
+        Where neither secrets nor rules are given, the text as it is.
+        """
+        if not self._secrets and not self._rules:
+            return text
         data = text.encode("utf-8", "replace")
         while True:
             masked = self._pass(data)
@@ -98,6 +76,36 @@ class Redactor:
             case _:
                 return value
 
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The shapes that are masked."""
+        return self._rules
+
+    @cached_property
+    def spellings(self) -> frozenset[str]:
+        """Every way in which a declared secret may stand in a text."""
+        return frozenset(form for secret in self._secrets for form in _spellings(secret))
+
+    def without_declared(self, data: bytes) -> bytes:
+        """UTF-8 text with its declared secrets masked, and nothing else."""
+        return data if self._declared is None else _outside_masks(self._declared, data, _whole)
+
+    def declared_spans(self, data: bytes) -> list[tuple[int, int]]:
+        """Where declared secrets, and masks, are in UTF-8 text, in order."""
+        found: list[tuple[int, int]] = []
+        at = 0
+        for piece in data.split(_MASK):
+            if at:
+                found.append((at - len(_MASK), at))
+            if self._declared is not None:
+                found += [(at + begin, at + end) for begin, end in map(_span, self._declared.finditer(piece))]
+            at += len(piece) + len(_MASK)
+        return found
+
+    def shape_spans(self, data: bytes) -> list[tuple[int, int]]:
+        """Where in UTF-8 text that holds no mask something has the shape of a secret, its name included; in order."""
+        return list(map(_span, self._shapes.finditer(data)))
+
     def _members(self, members: Mapping[str, Json]) -> dict[str, Json]:
         masked: dict[str, Json] = {}
         for key, item in members.items():
@@ -106,16 +114,14 @@ class Redactor:
             while shown in masked:
                 count += 1
                 shown = f"{name} {count}"
-            hide = says_secret(name) and item is not None and not isinstance(item, bool)
+            hide = bool(self._rules) and says_secret(name) and item is not None and not isinstance(item, bool)
             masked[shown] = MASK if hide else self.value(item)
         return masked
 
     def _pass(self, data: bytes) -> bytes:
-        if self._declared is not None:
-            data = _outside_masks(self._declared, data, _whole)
-        return _outside_masks(self._shapes, data, self._secret_of)
+        return _outside_masks(self._shapes, self.without_declared(data), self._secret_of)
 
-    def _secret_of(self, match: _Match, data: bytes) -> tuple[int, int] | None:
+    def _secret_of(self, match: Match, data: bytes) -> tuple[int, int] | None:
         start, end = match.span()
         for rule, whole, kept in self._groups:
             if match.span(whole) == _NOT_HERE:
@@ -126,16 +132,15 @@ class Redactor:
         return None
 
     @cached_property
-    def _declared(self) -> _Pattern | None:
+    def _declared(self) -> Pattern | None:
         if not self._secrets:
             return None
-        spellings = {form for secret in self._secrets for form in _spellings(secret)}
-        longest_first = sorted(spellings, key=lambda form: (-len(form), form))
-        return _compile("|".join(_engine().escape(form) for form in longest_first))
+        longest_first = sorted(self.spellings, key=lambda form: (-len(form), form))
+        return compiled("|".join(escaped(form) for form in longest_first))
 
     @cached_property
-    def _shapes(self) -> _Pattern:
-        return _compile("|".join(f"({rule.pattern})" for rule in self._rules) or r"[^\s\S]")
+    def _shapes(self) -> Pattern:
+        return compiled("|".join(f"({rule.pattern})" for rule in self._rules) or r"[^\s\S]")
 
     @cached_property
     def _groups(self) -> tuple[tuple[Rule, int, range], ...]:
@@ -143,18 +148,18 @@ class Redactor:
         placed: list[tuple[Rule, int, range]] = []
         whole = 1
         for rule in self._rules:
-            after = whole + 1 + _compile(rule.pattern).groups
+            after = whole + 1 + compiled(rule.pattern).groups
             placed.append((rule, whole, range(whole + 1, after)))
             whole = after
         return tuple(placed)
 
 
-def _outside_masks(pattern: _Pattern, data: bytes, secret_of: _Secret) -> bytes:
+def _outside_masks(pattern: Pattern, data: bytes, secret_of: _Secret) -> bytes:
     """`data` with what `secret_of` names masked, in each stretch between masks by itself."""
     return _MASK.join([_substitute(pattern, piece, secret_of) for piece in data.split(_MASK)])
 
 
-def _substitute(pattern: _Pattern, data: bytes, secret_of: _Secret) -> bytes:
+def _substitute(pattern: Pattern, data: bytes, secret_of: _Secret) -> bytes:
     kept: list[bytes] = []
     at = 0
     for match in pattern.finditer(data):
@@ -168,8 +173,12 @@ def _substitute(pattern: _Pattern, data: bytes, secret_of: _Secret) -> bytes:
     return b"".join([*kept, data[at:]])
 
 
-def _whole(match: _Match, data: bytes) -> tuple[int, int]:
+def _whole(match: Match, data: bytes) -> tuple[int, int]:
     del data
+    return match.span()
+
+
+def _span(match: Match) -> tuple[int, int]:
     return match.span()
 
 
@@ -177,17 +186,3 @@ def _spellings(secret: str) -> set[str]:
     plain = secret.encode("utf-8", "replace").decode()
     escaped = {json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1]}
     return {plain, quote(plain, safe=""), quote(plain), quote_plus(plain)} | escaped
-
-
-def _compile(pattern: str) -> _Pattern:
-    engine = _engine()
-    options = engine.Options()
-    options.max_mem = _AUTOMATON_BYTES
-    options.log_errors = False
-    return engine.compile(pattern.encode(), options)
-
-
-def _engine() -> _Engine:
-    import re2  # pyright: ignore[reportMissingTypeStubs]  # late: most processes that import this never redact
-
-    return cast(_Engine, re2)

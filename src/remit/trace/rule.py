@@ -21,11 +21,14 @@ class Rule:
         pattern: what is masked. A capturing group, of which there may be several alternatives, is kept in front
             of the mask: the name of the value, for example.
         check: a last look at the text of a match; False leaves it as it is.
+        opens: what a match may begin with up to a white space that is in it, for texts that are still being written.
+            Empty: there is none in it before it matches.
     """
 
     name: str
     pattern: str
     check: Callable[[str], bool] | None = None
+    opens: str = ""
 
 
 def luhn(text: str) -> bool:
@@ -41,18 +44,29 @@ _NAMED = (
     r"|token|client[_.-]?secret|connection[_.-]?string|dsn|cvv|cvc)"
 )
 _ASSIGNED = rf"(?i:[a-z0-9_.-]*{_NAMED}\\*[\"']?\s*(?:=>|:=|[:=])\s*)"
+_TO_BE_ASSIGNED = r"\\*[\"']?\s*(?:(?:=>|:=|[:=])\s*\\*[\"']?)?"
 
 DEFAULT: tuple[Rule, ...] = (
     Rule(
         "private key block",
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
+        opens=r"-----BEGIN [A-Z0-9 ]*-{0,5}",
     ),
     Rule(
         "authorization header",
         r"((?i:authorization\\*[\"']\s*[:=]\s*\\*[\"']))(?:[^\"'\\\r\n]+)|((?i:authorization\s*[:=]\s*))[^\s\"'][^\r\n\"']*",
+        opens=rf"(?i:authorization){_TO_BE_ASSIGNED}",
     ),
-    Rule("cookie header", r"((?i:\b(?:set-)?cookie\\*[\"']?\s*[:=]\s*\\*[\"']?))[^\s\"'\\][^\r\n\"'\\]*"),
-    Rule("bearer token", r"((?i:\bbearer\s+))[A-Za-z0-9._~+/=-]{16,}"),
+    Rule(
+        "cookie header",
+        r"((?i:\b(?:set-)?cookie\\*[\"']?\s*[:=]\s*\\*[\"']?))[^\s\"'\\][^\r\n\"'\\]*",
+        opens=rf"(?i:\b(?:set-)?cookie){_TO_BE_ASSIGNED}",
+    ),
+    Rule(
+        "bearer token",
+        r"((?i:\bbearer\s+))[A-Za-z0-9._~+/=-]{16,}",
+        opens=r"(?i:\bbearer)\s+[A-Za-z0-9._~+/=-]{0,15}",
+    ),
     Rule("connection string with credentials", r"((?i:\b[a-z][a-z0-9+.-]*://))[^\s\"'/@:]*:[^\s\"']+@[^\s\"']*"),
     Rule("json web token", r"\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){2,4}"),
     Rule("model provider key", r"\b(?:sk-|xai-|gsk_|hf_|r8_|pplx-)[A-Za-z0-9_-]{16,}"),
@@ -73,10 +87,12 @@ DEFAULT: tuple[Rule, ...] = (
         r"\b(?:(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|6\d{3}|35\d{2})[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,4}(?:[ -]?\d{3})?"
         r"|3[0-9]\d{2}[ -]?\d{6}[ -]?\d{4,5})\b",
         luhn,
+        opens=r"\b[2-6]\d*(?:[ -]\d*){0,4}",
     ),
     Rule(
         "named value",
         rf"({_ASSIGNED}\\*\")(?:[^\"\\]|\\.)+|({_ASSIGNED}\\*')(?:[^'\\]|\\.)+|({_ASSIGNED})[^\s\"'\\&;,<>(){{}}\[\]]+",
+        opens=rf"(?i:[a-z0-9_.-]*{_NAMED}){_TO_BE_ASSIGNED}",
     ),
 )
 """What `Redactor` masks unless told otherwise."""

@@ -83,7 +83,10 @@ def _is_amount(usd: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of model requests, as the provider counted them; `cost_usd_micros` is list price, None if unknown."""
+    """Tokens of model requests, as the provider counted them; `cost_usd_micros` is list price, None if unknown.
+
+    `reported`: the provider has counted; where it has not, the counts are 0 and say nothing.
+    """
 
     input_tokens: int = 0
     cache_read_tokens: int = 0
@@ -91,6 +94,7 @@ class Usage:
     output_tokens: int = 0
     reasoning_tokens: int = 0
     cost_usd_micros: int | None = None
+    reported: bool = True
 
     def __add__(self, other: Usage) -> Usage:
         known = self.cost_usd_micros is not None and other.cost_usd_micros is not None
@@ -101,6 +105,7 @@ class Usage:
             output_tokens=self.output_tokens + other.output_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             cost_usd_micros=(self.cost_usd_micros or 0) + (other.cost_usd_micros or 0) if known else None,
+            reported=self.reported and other.reported,
         )
 
 

@@ -45,9 +45,14 @@ class Withdrawal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """A person says what became of an unknown operation. `result` is JSON text."""
+    """A person says what became of an unknown operation. `result` is JSON text.
+
+    Args:
+        attempt: the last that the person knows of. A no says nothing about a later one.
+    """
 
     operation: OperationId
+    attempt: int
     happened: bool
     by: str
     reason: str

@@ -149,7 +149,8 @@ class Replied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFailed:
-    """A model request brought no reply; what was reserved stays spent unless nothing was sent."""
+    """A model request brought no reply. `started`: the provider may have begun with it; if not, what was reserved is given
+    back."""
 
     turn: int
     attempt: int
@@ -157,6 +158,7 @@ class RequestFailed:
     message: str
     retryable: bool
     retry_after_s: float | None = None
+    started: bool = True
     kind: Literal["model.failed"] = "model.failed"
 
 

@@ -202,6 +202,11 @@ class Gather(Protocol):
         """The provider's error body, where it broke the stream off with one."""
         ...
 
+    @property
+    def ended(self) -> bool:
+        """Whether the stream said that its reply is whole, or broken off: what comes behind that is not read."""
+        ...
+
     def body(self) -> bytes:
         """The whole response.
 
@@ -260,9 +265,14 @@ class Wire(Protocol):
         *,
         stop: Stop | None = None,
         usage: Usage | None = None,
+        place: int = 0,
     ) -> bytes:
         """A whole response body as the provider would send it, from text and `(wire id, tool name, arguments JSON)`: for
-        scripted models and fakes."""
+        scripted models and fakes.
+
+        Args:
+            place: the number of messages that it answers; ids of items that must differ follow from it.
+        """
         ...
 
     def read(self, body: bytes, reading: Reading) -> Reply:

@@ -92,7 +92,9 @@ class Stopped(_Standing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Escalated(_Standing):
-    """The end is not what was promised; a person should look."""
+    """The end is not what was promised; a person should look. `explanation`: at what, where the reason does not say."""
+
+    explanation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,8 @@ from remit.wire.anthropic_stream import AnthropicGather
 from remit.wire.name import wire_name, wire_names, wire_names_of
 from remit.wire.request import check_server_tools, finish, join, renamed
 from remit.wire.schema import answer_schema
-from remit.wire.text import is_object, quote
+from remit.wire.text import is_object
+from remit.wire.write import quote
 
 __all__ = ["AnthropicWire"]
 
@@ -107,6 +108,7 @@ class AnthropicWire:
         *,
         stop: Stop | None = None,
         usage: Usage | None = None,
+        place: int = 0,
     ) -> bytes:
         stop = stop or ("calls" if calls else "end")
         if stop not in _STOPS:

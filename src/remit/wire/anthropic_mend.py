@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 from remit.types.budget import Usage
 from remit.types.ident import Json
 from remit.types.model import Mend, Reply
-from remit.wire.text import Node, Splices, quote
+from remit.wire.text import Node, Splices
+from remit.wire.write import quote
 
 __all__ = ["counted", "mended", "restore"]
 
@@ -20,9 +21,8 @@ _DROPPED = ("text.empty", "thought.last")
 """The mends that leave out a block."""
 
 
-def mended(text: str, mends: Sequence[Mend]) -> str:
-    """The content of the message that `text` is, with its mends."""
-    message = Node.of(text.encode())
+def mended(message: Node, mends: Sequence[Mend]) -> str:
+    """The content of the message, with its mends."""
     blocks = message.children("content")
     uses = _uses(blocks)
     splices = Splices()
@@ -62,20 +62,25 @@ def restore(reply: Reply) -> bytes:
 def _spent(reply: Reply) -> dict[str, Json]:
     """What was spent may be more than the reply's own, and more than its cap: unless it reached it, it stands where none is."""
     spent = counted(reply.usage)
+    own: dict[str, Json] = {"input_tokens": 0, "output_tokens": 0} if reply.usage.reported else {}
     if reply.stop == "length":
-        return spent
+        if reply.usage.reported:
+            return spent
+        own = {"output_tokens": spent.pop("output_tokens", 0)}
     details = {key: spent.pop(key) for key in ("output_tokens_details",) if key in spent}
-    return {"input_tokens": 0, "output_tokens": 0, "iterations": [{"type": "compaction", **spent}], **details}
+    return {**own, "iterations": [{"type": "compaction", **spent}], **details}
 
 
 def counted(usage: Usage) -> dict[str, Json]:
-    """Usage as the provider counts it."""
+    """Usage as the provider counts it; of one that is not reported, what there is."""
     spent: dict[str, Json] = {
         "input_tokens": usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens,
         "cache_creation_input_tokens": usage.cache_write_tokens,
         "cache_read_input_tokens": usage.cache_read_tokens,
         "output_tokens": usage.output_tokens,
     }
+    if not usage.reported:
+        spent = {name: value for name, value in spent.items() if value != 0}
     if usage.reasoning_tokens:
         spent["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
     return spent

@@ -13,10 +13,10 @@ from remit.types.budget import Usage
 from remit.types.ident import Json, Wording
 from remit.types.model import Call, Mend, Reading, Reply, Stop
 from remit.wire.anthropic_mend import mended
-from remit.wire.cut import Cut, cut_out, raw_members
 from remit.wire.ident import settle
 from remit.wire.name import tool_of
-from remit.wire.text import Node, count_of, is_object, object_of, objects_of, quote, string_of, unread
+from remit.wire.text import Node, count_of, is_object, object_of, objects_of, string_of, unread
+from remit.wire.write import quote
 
 __all__ = ["FIT", "read"]
 
@@ -45,35 +45,34 @@ def read(body: bytes, reading: Reading) -> Reply:
     Raises:
         ProtocolError: it is not a message.
     """
-    cut = cut_out(body, ("content",), "a message")
-    message = cut.rest
-    if message.get("type") == "error":
+    node = Node.of(body)
+    message, content = node.values, node.raw("content")
+    if content is None or message.get("type") == "error":
         raise unread("response", "is not a message")
-    blocks = objects_of(cut.value, "response.content")
+    blocks = objects_of(message["content"], "response.content")
     kinds = [string_of(block, "type", _AT) for block in blocks]
     usage = object_of(message, "usage", "response")
     raw_stop = string_of(message, "stop_reason", "response")
     stop = _stop(raw_stop, usage, kinds, reading.max_tokens)
-    calls, mends = _calls(cut, blocks, kinds, stop, reading) if "tool_use" in kinds else ((), [])
+    calls, mends = _calls(node.children("content"), kinds, stop, reading) if "tool_use" in kinds else ((), [])
     text, dropped = _said(blocks, kinds)
     if kinds and (kinds[-1] in _THOUGHTS or dropped) and stop not in ("pause", "compaction"):
         dropped += _last_thoughts(blocks, kinds, {mend.position for mend in dropped})
     mends += dropped
-    content = mended(cut.text, mends) if mends else cut.text[cut.start : cut.end]
-    hosted = not _OURS.issuperset(kinds)
+    content = mended(node, mends) if mends else content
     return Reply(
         wording=Wording(f'{{"role":"assistant","content":{content}}}' if len(dropped) < len(blocks) else ""),
         text=text,
         calls=calls,
         stop=stop,
         raw_stop=raw_stop,
-        usage=_usage(usage) if usage else Usage(),
+        usage=_usage(usage) if usage else Usage(reported=False),
         model=string_of(message, "model", "response"),
         response_id=string_of(message, "id", "response"),
         refusal=_refusal(message) if stop == "refusal" else None,
-        unresolved=_unresolved(blocks, kinds) if hosted else (),
+        unresolved=_unresolved(blocks, kinds),
         mends=tuple(mends),
-        server_ran=hosted and any(kind in _SERVER_CALLS or kind.endswith("_tool_result") for kind in kinds),
+        server_ran=_server_ran(kinds),
     )
 
 
@@ -81,61 +80,43 @@ def _stop(raw: str, usage: Mapping[str, Json] | None, kinds: list[str], max_toke
     """Why it stopped. A stop that contradicts the blocks is `unknown`: nothing runs, nothing is finished."""
     stop: Stop = _STOPS.get(raw, "unknown")
     spent = count_of(usage, "output_tokens", "response.usage") if usage else 0
-    hosted = not _OURS.issuperset(kinds) and any(kind in _SERVER_CALLS for kind in kinds)
     # A server tool's own loop may sample several times, so that its sum may pass the cap and be whole.
-    if stop in ("calls", "end") and 0 < max_tokens <= spent and (spent == max_tokens or not hosted):
+    if stop in ("calls", "end") and 0 < max_tokens <= spent and (spent == max_tokens or not _server_ran(kinds)):
         return "length"
     if stop in ("calls", "end", "pause") and ("tool_use" in kinds) != (stop == "calls"):
         return "unknown"
     return stop
 
 
-def _calls(
-    cut: Cut, blocks: list[dict[str, Json]], kinds: list[str], stop: Stop, reading: Reading
-) -> tuple[tuple[Call, ...], list[Mend]]:
+def _calls(blocks: list[Node], kinds: list[str], stop: Stop, reading: Reading) -> tuple[tuple[Call, ...], list[Mend]]:
     at = [index for index, kind in enumerate(kinds) if kind == "tool_use"]
-    taken = {string_of(block, "id", _AT) for block, kind in zip(blocks, kinds, strict=True) if kind in _SERVER_CALLS}
-    ids, mends = settle([blocks[index].get("id") for index in at], reading, fit=FIT, reserved=taken)
-    inputs = _inputs(cut, blocks)
+    taken = {block.string("id") for block, kind in zip(blocks, kinds, strict=True) if kind in _SERVER_CALLS}
+    ids, mends = settle([blocks[index].value("id") for index in at], reading, fit=FIT, reserved=taken)
     # Calls before a mid-reply change of model may be the refusing model's, cut off.
-    handed_over = (
-        max((index for index, kind in enumerate(kinds) if kind == "fallback"), default=-1) if "fallback" in kinds else -1
-    )
+    handed_over = max((index for index, kind in enumerate(kinds) if kind == "fallback"), default=-1)
     calls: list[Call] = []
     for position, (index, wire_id) in enumerate(zip(at, ids, strict=True)):
         block = blocks[index]
         cut_off = index < handed_over or (stop in ("length", "context", "refusal") and index == len(blocks) - 1)
-        given = block.get("input")
-        arguments = string_of(block, "input", _AT) if isinstance(given, str) else inputs[index]
+        given = block.value("input")
+        arguments = (block.string("input") if isinstance(given, str) else block.raw("input")) or ""
         arguments = arguments if arguments.strip() else "{}"
         if not isinstance(given, dict):
             # The API takes back nothing but an object; what is whole inside a text stays what it is.
             whole = not cut_off and is_object(arguments)
             mends.append(Mend("call.cut", arguments, arguments if whole else "{}", position))
-        caller = object_of(block, "caller", _AT)
+        caller = object_of(block.values, "caller", _AT)
         calls.append(
             Call(
                 position=position,
                 wire_id=wire_id,
-                name=tool_of(reading.names, string_of(block, "toolset_name", _AT), string_of(block, "name", _AT)),
+                name=tool_of(reading.names, block.string("toolset_name"), block.string("name")),
                 arguments=arguments,
                 cut=cut_off,
                 caller=string_of(caller, "type", _AT) or "unknown" if caller is not None else "direct",
             )
         )
     return tuple(calls), mends
-
-
-def _inputs(cut: Cut, blocks: list[dict[str, Json]]) -> list[str]:
-    """Each block's `input` as it was written, empty where there is none."""
-    holders = [block for block in blocks if "input" in block]
-    raws = raw_members(cut, "input", holders)
-    if raws is None:
-        return [block.raw("input") or "" for block in Node.of(cut.text.encode()).children("content")]
-    if len(holders) == len(blocks):
-        return raws
-    rest = iter(raws)
-    return [next(rest) if "input" in block else "" for block in blocks]
 
 
 def _said(blocks: list[dict[str, Json]], kinds: list[str]) -> tuple[str, list[Mend]]:
@@ -169,7 +150,14 @@ def _last_thoughts(blocks: list[dict[str, Json]], kinds: list[str], empty: set[i
     return last
 
 
+def _server_ran(kinds: list[str]) -> bool:
+    """Whether the provider ran tools of its own: a call of one is there, or the result of an earlier reply's."""
+    return any(kind in _SERVER_CALLS or kind.endswith("_tool_result") for kind in kinds)
+
+
 def _unresolved(blocks: list[dict[str, Json]], kinds: list[str]) -> tuple[str, ...]:
+    if _OURS.issuperset(kinds):
+        return ()
     typed = list(zip(kinds, blocks, strict=True))
     done = {string_of(block, "tool_use_id", _AT) for kind, block in typed if kind.endswith("tool_result")}
     asked = [string_of(block, "id", _AT) for kind, block in typed if kind in _SERVER_CALLS]
@@ -202,4 +190,5 @@ def _counted(usage: Mapping[str, Json], thinking: int) -> Usage:
         cache_write_tokens=written,
         output_tokens=count_of(usage, "output_tokens", place),
         reasoning_tokens=thinking,
+        reported=usage.get("input_tokens") is not None and usage.get("output_tokens") is not None,
     )

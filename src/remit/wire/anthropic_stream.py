@@ -11,9 +11,10 @@ from collections.abc import Mapping
 
 from remit.types.ident import Json
 from remit.types.model import Piece
-from remit.wire.gather import StreamGather, dumped, index_of, joined, parsed, rewritten
+from remit.wire.gather import StreamGather, index_of, parsed
 from remit.wire.name import tool_of
-from remit.wire.text import Node, is_object, object_of, spelled, storable, string_of, unread
+from remit.wire.text import Node, is_object, object_of, string_of, unread
+from remit.wire.write import dumped, joined, rewritten, spelled, storable
 
 __all__ = ["AnthropicGather"]
 

@@ -6,7 +6,6 @@ stream holds after that, or after an error, is not read.
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -17,9 +16,10 @@ from remit.errors import ProtocolError
 from remit.types.ident import Json
 from remit.types.model import Piece
 from remit.wire.sse import Events
-from remit.wire.text import Node, quote, storable, unread
+from remit.wire.text import Node, unread
+from remit.wire.write import storable
 
-__all__ = ["StreamGather", "dumped", "index_of", "joined", "parsed", "rewritten"]
+__all__ = ["StreamGather", "index_of", "parsed"]
 
 
 class StreamGather:
@@ -33,6 +33,8 @@ class StreamGather:
         self._names = names
         self._events = Events()
         self._plain: list[bytes] | None = None
+        self._read_object: tuple[int, Node | None] = (0, None)
+        """What the first so many parts of `_plain` are together."""
         self._begun = False
         self._error: bytes | None = None
         self._whole = False
@@ -55,6 +57,10 @@ class StreamGather:
             self._take(name, text, pieces)
         self._broken = broken
         return [one if one.text.isascii() else Piece(one.kind, storable(one.text)) for one in pieces]
+
+    @property
+    def ended(self) -> bool:
+        return self._whole or self._error is not None
 
     @property
     def error(self) -> bytes | None:
@@ -86,12 +92,14 @@ class StreamGather:
     def _object(self) -> Node | None:
         if self._plain is None:
             return None
-        if not next((piece for piece in reversed(self._plain) if piece.strip()), b"").rstrip().endswith(b"}"):
-            return None
-        try:
-            return Node.of(b"".join(self._plain))
-        except ProtocolError:
-            return None
+        parts, node = self._read_object
+        if parts != len(self._plain):
+            try:
+                node = Node.of(b"".join(self._plain))
+            except ProtocolError:
+                node = None
+            self._read_object = (len(self._plain), node)
+        return node
 
 
 def parsed(data: bytes) -> Mapping[str, Json]:
@@ -107,28 +115,6 @@ def parsed(data: bytes) -> Mapping[str, Json]:
     if not isinstance(values, dict):
         raise unread("stream", "has an event that is not a JSON object")
     return cast("Mapping[str, Json]", values)
-
-
-def dumped(value: Json) -> str:
-    """A value as JSON text; a character's lone half stays what it is."""
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:
-        return json.dumps(value, separators=(",", ":"))
-
-
-def rewritten(members: dict[str, Json], raw: Mapping[str, str]) -> str:
-    """The object of these values, and of members that are written already."""
-    rest = ",".join([f"{quote(key)}:{one}" for key, one in raw.items()])
-    return f"{dumped(members)[:-1]}{',' if members and rest else ''}{rest}}}"
-
-
-def joined(pieces: Sequence[str]) -> str:
-    """One text out of its pieces, each of which may end in the middle of a character's two halves."""
-    text = "".join(pieces)
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def index_of(event: Mapping[str, Json], key: str = "index") -> int:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from remit.types.ident import Json
 from remit.types.model import Mend, Reading
-from remit.wire.text import storable
+from remit.wire.write import storable
 
 __all__ = ["settle"]
 

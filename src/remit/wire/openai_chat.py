@@ -19,7 +19,7 @@ from remit.wire.openai_chat_stream import OpenAIChatGather
 from remit.wire.openai_usage import CHAT, written_usage
 from remit.wire.request import check_server_tools, finish, renamed
 from remit.wire.schema import answer_schema, is_strict
-from remit.wire.text import quote
+from remit.wire.write import quote
 
 __all__ = ["OpenAIChatWire"]
 
@@ -102,6 +102,7 @@ class OpenAIChatWire:
         *,
         stop: Stop | None = None,
         usage: Usage | None = None,
+        place: int = 0,
     ) -> bytes:
         stop = stop or ("calls" if calls else "end")
         message = _message(text, calls)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from remit.types.ident import Json
-from remit.wire.gather import joined, rewritten
 from remit.wire.name import tool_of
 from remit.wire.text import Node, is_object, object_of, string_of, unread
+from remit.wire.write import joined, rewritten
 
-__all__ = ["Calls"]
+__all__ = ["Fragments"]
 
 _BODIES = {"function": "arguments", "custom": "input"}
 """The kinds of calls, each a member with that text in it."""
@@ -23,7 +23,7 @@ _OWN = frozenset({"index", "id", "type", *_BODIES})
 _INNER = frozenset({"name", *_BODIES.values()})
 
 
-class Calls:
+class Fragments:
     """The calls of one reply, in the order in which they began."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
@@ -107,7 +107,7 @@ def _raw(data: bytes, place: int, kind: str) -> str:
 
 
 class _Call:
-    __slots__ = ("_beside", "_inner", "_kind", "_texts", "_type", "name", "wire_id")
+    __slots__ = ("_beside", "_complete", "_inner", "_kind", "_texts", "_type", "name", "wire_id")
 
     def __init__(self) -> None:
         self.wire_id = ""
@@ -115,6 +115,8 @@ class _Call:
         self._kind = "function"
         self._type = ""
         self._texts: list[str] = []
+        self._complete: bool | None = None
+        """None until it is asked for, and again when text has come."""
         self._beside: dict[str, Json] = {}
         self._inner: dict[str, Json] = {}
         """Members of a server's own, which it wants back."""
@@ -122,7 +124,9 @@ class _Call:
     @property
     def complete(self) -> bool:
         """Its arguments are one whole object, so that nothing can follow."""
-        return is_object(joined(self._texts))
+        if self._complete is None:
+            self._complete = is_object(joined(self._texts))
+        return self._complete
 
     def add(self, kind: str, fragment: Mapping[str, Json], body: Mapping[str, Json], text: str) -> None:
         self.wire_id = self.wire_id or _id(fragment)
@@ -130,6 +134,7 @@ class _Call:
         self._type = string_of(fragment, "type", "stream") or self._type
         if text:
             self._texts.append(text)
+            self._complete = None
         if body:
             self._kind = kind
         if not _INNER.issuperset(body):

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from remit.types.model import Mend, Reply
 from remit.wire.openai_usage import CHAT, written_usage
-from remit.wire.text import Node, Splices, quote, written
+from remit.wire.text import Node, Splices
+from remit.wire.write import quote, written
 
 __all__ = ["enveloped", "mended", "restore"]
 

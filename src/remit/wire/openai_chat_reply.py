@@ -12,12 +12,12 @@ from collections.abc import Mapping
 
 from remit.types.ident import Json, Wording
 from remit.types.model import Call, Mend, Reading, Reply, Stop
-from remit.wire.cut import Cut, cut_out
 from remit.wire.ident import settle
 from remit.wire.name import tool_of
 from remit.wire.openai_chat_mend import enveloped, mended
 from remit.wire.openai_usage import CHAT, read_usage
-from remit.wire.text import Node, is_object, object_of, objects_of, quote, string_of, unread
+from remit.wire.text import Node, is_object, object_of, objects_of, string_of, unread
+from remit.wire.write import quote
 
 __all__ = ["FIT", "read"]
 
@@ -35,22 +35,23 @@ def read(body: bytes, reading: Reading) -> Reply:
     Raises:
         ProtocolError: it is not one completion.
     """
-    cut = cut_out(body, ("choices", 0, "message"), "one assistant message")
-    choices, message = objects_of(cut.rest.get("choices"), "response.choices"), cut.value
-    if len(choices) != 1 or not isinstance(message, dict) or message.get("role") not in _ROLES:
+    whole = Node.of(body)
+    choices = whole.children("choices")
+    node = choices[0].child("message") if len(choices) == 1 else None
+    if node is None or node.value("role") not in _ROLES:
         raise unread("response.choices", "is not one assistant message")
-    raw_stop = string_of(choices[0], "finish_reason", "response.choices[0]")
+    message, written = node.values, whole.part("choices", 0, "message")
+    raw_stop = choices[0].string("finish_reason")
     items = objects_of(message.get("tool_calls"), f"{_AT}.tool_calls")
-    usage = read_usage(object_of(cut.rest, "usage", "response"), CHAT)
+    usage = read_usage(object_of(whole.values, "usage", "response"), CHAT)
     refusal = string_of(message, "refusal", _AT) or None
     legacy = object_of(message, "function_call", _AT) is not None
     stop = _stop(raw_stop, bool(items), refusal, legacy)
     if stop in ("calls", "end") and 0 < reading.max_tokens <= usage.output_tokens:
         stop = "length"
     text = _text(message)
-    calls, mends = _calls(cut, items, stop, reading) if items else ((), [])
+    calls, mends = _calls(node, items, stop, reading) if items else ((), [])
     empty = not (items or text or refusal or legacy or object_of(message, "audio", _AT))
-    written = cut.text[cut.start : cut.end]
     if mends:
         written = mended(written, mends)
     envelope = _envelope(message)
@@ -63,8 +64,8 @@ def read(body: bytes, reading: Reading) -> Reply:
         stop=stop,
         raw_stop=raw_stop,
         usage=usage,
-        model=string_of(cut.rest, "model", "response"),
-        response_id=string_of(cut.rest, "id", "response"),
+        model=whole.string("model"),
+        response_id=whole.string("id"),
         refusal=refusal if stop in ("refusal", "filter") else None,
         mends=(*mends, *envelope),
     )
@@ -99,7 +100,7 @@ def _stop(raw: str, calls: bool, refusal: str | None, legacy: bool) -> Stop:
             return "unknown"
 
 
-def _calls(cut: Cut, items: list[dict[str, Json]], stop: Stop, reading: Reading) -> tuple[tuple[Call, ...], list[Mend]]:
+def _calls(message: Node, items: list[dict[str, Json]], stop: Stop, reading: Reading) -> tuple[tuple[Call, ...], list[Mend]]:
     ids, mends = settle([item.get("id") for item in items], reading, fit=FIT)
     calls: list[Call] = []
     for position, (item, wire_id) in enumerate(zip(items, ids, strict=True)):
@@ -108,7 +109,7 @@ def _calls(cut: Cut, items: list[dict[str, Json]], stop: Stop, reading: Reading)
         if function is None:
             calls.append(_foreign(item, position, wire_id, cut_off))
             continue
-        arguments = _arguments(function, cut, position)
+        arguments = _arguments(function, message, position)
         if cut_off and not is_object(arguments):
             mends.append(Mend("call.cut", arguments, "{}", position))
         name = tool_of(reading.names, "", string_of(function, "name", _CALLED))
@@ -125,13 +126,12 @@ def _foreign(item: Mapping[str, Json], position: int, wire_id: str, cut: bool) -
     return Call(position=position, wire_id=wire_id, name=name, arguments=arguments, cut=cut)
 
 
-def _arguments(function: Mapping[str, Json], cut: Cut, position: int) -> str:
+def _arguments(function: Mapping[str, Json], message: Node, position: int) -> str:
     """The text that the model wrote; some servers send it as the object that it means."""
     given = function.get("arguments")
     if given is None or isinstance(given, str):
         text = string_of(function, "arguments", _CALLED)
         return text if text.strip() else "{}"
-    message = Node.of(cut.text[cut.start : cut.end].encode())
     asked = message.children("tool_calls")[position].child("function")
     return (asked.raw("arguments") if asked else None) or "{}"
 

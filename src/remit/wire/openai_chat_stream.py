@@ -11,9 +11,10 @@ from collections.abc import Mapping
 
 from remit.types.ident import Json
 from remit.types.model import Piece
-from remit.wire.gather import StreamGather, dumped, joined, parsed, rewritten
-from remit.wire.openai_chat_calls import Calls
+from remit.wire.gather import StreamGather, parsed
+from remit.wire.openai_chat_calls import Fragments
 from remit.wire.text import object_of, objects_of, string_of, unread
+from remit.wire.write import dumped, joined, rewritten
 
 __all__ = ["OpenAIChatGather"]
 
@@ -36,7 +37,7 @@ class OpenAIChatGather(StreamGather):
         self._usage: Json = None
         self._said: dict[str, list[Json]] = {}
         """Members of the message in pieces."""
-        self._calls = Calls(names)
+        self._calls = Fragments(names)
         self._legacy: dict[str, list[str]] = {}
         self._finish = ""
         self._ended = False

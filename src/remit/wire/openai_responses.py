@@ -22,7 +22,7 @@ from remit.wire.openai_responses_stream import OpenAIResponsesGather
 from remit.wire.openai_usage import RESPONSES, written_usage
 from remit.wire.request import check_server_tools, finish, join, renamed
 from remit.wire.schema import answer_schema, is_strict
-from remit.wire.text import quote
+from remit.wire.write import quote
 
 __all__ = ["OpenAIResponsesWire"]
 
@@ -115,15 +115,18 @@ class OpenAIResponsesWire:
         *,
         stop: Stop | None = None,
         usage: Usage | None = None,
+        place: int = 0,
     ) -> bytes:
         stop = stop or ("calls" if calls else "end")
         if stop not in _STATUS:
             raise InputError(f"the openai-responses protocol has no stop {stop}", code="stop.unknown")
         status, reason = _STATUS[stop]
-        refusal = (text or "refused") if stop == "refusal" else None
-        items = _items("" if refusal else text, calls, "completed" if status == "completed" else "incomplete")
-        if refusal:
-            items.insert(0, _spoken({"type": "refusal", "refusal": refusal}, status))
+        done = "completed" if status == "completed" else "incomplete"
+        items = _called(calls, done)
+        if stop == "refusal":
+            items.insert(0, _spoken({"type": "refusal", "refusal": text or "refused"}, done, place))
+        elif text:
+            items.insert(0, _spoken({"type": "output_text", "text": text, "annotations": []}, done, place))
         whole: dict[str, Json] = {
             "id": "resp_scripted",
             "object": "response",
@@ -239,8 +242,8 @@ def _shown(result: ResultText) -> Json:
     return output
 
 
-def _items(text: str, calls: Sequence[tuple[str, str, str]], status: str) -> list[Json]:
-    items: list[Json] = [_spoken({"type": "output_text", "text": text, "annotations": []}, status)] if text else []
+def _called(calls: Sequence[tuple[str, str, str]], status: str) -> list[Json]:
+    items: list[Json] = []
     for wire_id, tool, arguments in calls:
         items.append(
             {
@@ -254,7 +257,7 @@ def _items(text: str, calls: Sequence[tuple[str, str, str]], status: str) -> lis
     return items
 
 
-def _spoken(content: Json, status: str) -> Json:
-    """A message item; its id, which must be there, follows from what it says."""
-    item_id = f"msg_{sha256(quote(content).encode()).hexdigest()[:24]}"
+def _spoken(content: Json, status: str, place: int) -> Json:
+    """A message item; its id, which must be there and its own, follows from what it says and where."""
+    item_id = f"msg_{sha256(quote([place, content]).encode()).hexdigest()[:24]}"
     return {"type": "message", "id": item_id, "role": "assistant", "status": status, "content": [content]}

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from remit.types.ident import Json
 from remit.types.model import Mend, Reply
 from remit.wire.openai_usage import RESPONSES, written_usage
-from remit.wire.text import Node, Splices, quote
+from remit.wire.text import Node, Splices
+from remit.wire.write import quote
 
 __all__ = ["CALLS", "mended", "restore"]
 

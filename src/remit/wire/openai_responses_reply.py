@@ -11,12 +11,12 @@ from collections.abc import Mapping
 
 from remit.types.ident import Json, Wording
 from remit.types.model import Call, Mend, Reading, Reply, Stop
-from remit.wire.cut import cut_out
 from remit.wire.ident import settle
 from remit.wire.name import foreign, tool_of
 from remit.wire.openai_responses_mend import CALLS, mended
 from remit.wire.openai_usage import RESPONSES, read_usage
-from remit.wire.text import is_object, object_of, objects_of, quote, string_of, unread
+from remit.wire.text import Node, is_object, object_of, objects_of, string_of, unread
+from remit.wire.write import quote
 
 __all__ = ["FIT", "read"]
 
@@ -40,11 +40,11 @@ def read(body: bytes, reading: Reading) -> Reply:
     Raises:
         ProtocolError: it is not a response.
     """
-    cut = cut_out(body, ("output",), "a response")
-    whole = cut.rest
-    if "status" not in whole:
+    node = Node.of(body)
+    whole, output = node.values, node.raw("output")
+    if output is None or "status" not in whole:
         raise unread("response", "is not a response")
-    items: list[_Item] = [(string_of(one, "type", _AT), one) for one in objects_of(cut.value, "response.output")]
+    items: list[_Item] = [(string_of(one, "type", _AT), one) for one in objects_of(whole["output"], "response.output")]
     kinds = [kind for kind, _ in items]
     usage = read_usage(object_of(whole, "usage", "response"), RESPONSES)
     text, refusal = _said(items)
@@ -52,7 +52,7 @@ def read(body: bytes, reading: Reading) -> Reply:
     if stop in ("calls", "end") and 0 < reading.max_tokens <= usage.output_tokens:
         stop = "length"
     calls, mends = _calls(items, stop, reading)
-    output = mended(cut.text[cut.start : cut.end], mends) if mends else cut.text[cut.start : cut.end]
+    output = mended(output, mends) if mends else output
     # Reasoning that nothing follows is refused when it comes back without state, and says nothing by itself.
     empty = all(kind == "reasoning" for kind in kinds)
     return Reply(

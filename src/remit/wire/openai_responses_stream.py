@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 from remit.types.ident import Json
 from remit.types.model import Piece
-from remit.wire.cut import Cut, cut_out
 from remit.wire.gather import StreamGather, index_of, parsed
 from remit.wire.name import foreign, tool_of
-from remit.wire.text import Node, object_of, string_of, unread, written
+from remit.wire.text import Node, object_of, string_of, unread
+from remit.wire.write import written
 
 __all__ = ["OpenAIResponsesGather"]
 
@@ -60,8 +60,10 @@ class OpenAIResponsesGather(StreamGather):
             self._error = data
 
     def _end(self, kind: str, data: bytes) -> None:
-        if object_of(parsed(data), "response", "stream") is not None:
-            self._response = self._filled(cut_out(data, ("response",), "the end of a stream"), completed=kind == _COMPLETED)
+        event = Node.of(data)
+        response = event.child("response")
+        if response is not None:
+            self._response = self._filled(response, event.raw("response") or "", completed=kind == _COMPLETED)
             self._whole = True
         elif kind == "response.failed":
             self._error = data
@@ -87,15 +89,13 @@ class OpenAIResponsesGather(StreamGather):
             pieces.append(Piece("text", f"\n{text}" if self._parted else text))
             self._spoke, self._parted = True, False
 
-    def _filled(self, cut: Cut, *, completed: bool) -> str:
-        text = cut.text[cut.start : cut.end]
-        given = cut.value.get("output") if isinstance(cut.value, dict) else None
-        if not completed or given or not self._items:
+    def _filled(self, response: Node, text: str, *, completed: bool) -> str:
+        if not completed or response.value("output") or not self._items:
             return text
         if not all(self._items.values()):
             raise unread("stream", "ends before its items did")
         items = [Node.of(self._items[place]).raw("item") or "null" for place in sorted(self._items)]
-        return written(Node.of(text.encode()).members() | {"output": f"[{','.join(items)}]"})
+        return written(response.members() | {"output": f"[{','.join(items)}]"})
 
     def _written(self) -> str:
         return self._response

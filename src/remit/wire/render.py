@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from remit.types.model import ProtocolName
 from remit.wire.render_responses import responses_events
-from remit.wire.slice import Knife
-from remit.wire.text import Node, quote, written
+from remit.wire.slice import Splitter
+from remit.wire.text import Node
+from remit.wire.write import Members, quote, written
 
 __all__ = ["render"]
 
@@ -31,9 +32,6 @@ _SUMS = (
 _SPOKEN = ("content", "refusal", "reasoning_content", "reasoning")
 """The members of a Chat message that come in pieces."""
 
-Event = dict[str, str]
-"""The members of an event, each as JSON text."""
-
 
 def render(protocol: ProtocolName, body: bytes, *, seed: int = 0, usage: bool = True) -> tuple[bytes, ...]:
     """The stream of a response body, an item for each event with its blank line; joined they are the whole stream.
@@ -46,17 +44,17 @@ def render(protocol: ProtocolName, body: bytes, *, seed: int = 0, usage: bool = 
         ProtocolError: the body is no JSON object, or not of the protocol's shape.
     """
     node = Node.of(body)
-    knife = Knife(seed)
+    splitter = Splitter(seed)
     match protocol:
         case "anthropic":
-            return tuple(_named(event) for event in _anthropic(node, knife))
+            return tuple(_named(event) for event in _anthropic(node, splitter))
         case "openai-responses":
-            return tuple(_named(event) for event in responses_events(node, knife))
+            return tuple(_named(event) for event in responses_events(node, splitter))
         case "openai-chat":
-            return (*(_data(written(event)) for event in _chat(node, knife, usage=usage)), _data("[DONE]"))
+            return (*(_data(written(event)) for event in _chat(node, splitter, usage=usage)), _data("[DONE]"))
 
 
-def _named(event: Event) -> bytes:
+def _named(event: Members) -> bytes:
     return f"event: {event['type'][1:-1]}\n".encode() + _data(written(event))
 
 
@@ -65,11 +63,11 @@ def _data(text: str) -> bytes:
     return "".join([*(f"data: {line}\n" for line in _LINE_END.split(text)), "\n"]).encode()
 
 
-def _anthropic(message: Node, knife: Knife) -> Iterator[Event]:
+def _anthropic(message: Node, splitter: Splitter) -> Iterator[Members]:
     start = message.members()
     late = {key: start[key] for key in _AT_THE_END if key in start}
     start |= {**dict.fromkeys(late, "null"), "content": "[]", "stop_reason": "null"}
-    sums: Event = {}
+    sums: Members = {}
     usage = message.child("usage")
     if usage is not None:
         counted = usage.members()
@@ -79,25 +77,25 @@ def _anthropic(message: Node, knife: Knife) -> Iterator[Event]:
     yield {"type": '"message_start"', "message": written(start)}
     yield {"type": '"ping"'}
     for index, block in enumerate(message.children("content")):
-        yield from _block(index, block, knife)
+        yield from _block(index, block, splitter)
     yield {"type": '"message_delta"', "delta": written(late), "usage": written(sums)}
     yield {"type": '"message_stop"'}
 
 
-def _block(index: int, block: Node, knife: Knife) -> Iterator[Event]:
+def _block(index: int, block: Node, splitter: Splitter) -> Iterator[Members]:
     start = block.members()
-    deltas: list[Event] = []
+    deltas: list[Members] = []
     match block.value("type"):
         case "text" if isinstance(block.value("text"), str):
             start["text"] = '""'
-            deltas += _deltas("text_delta", "text", knife.cut(block.string("text")))
+            deltas += _deltas("text_delta", "text", splitter.split(block.string("text")))
             cited = block.children("citations")
             if cited:
                 start["citations"] = "[]"
             deltas += [{"type": '"citations_delta"', "citation": written(one.members())} for one in cited]
         case "thinking" if isinstance(block.value("thinking"), str):
             start["thinking"] = '""'
-            deltas += _deltas("thinking_delta", "thinking", knife.cut(block.string("thinking")))
+            deltas += _deltas("thinking_delta", "thinking", splitter.split(block.string("thinking")))
             if block.string("signature"):
                 start["signature"] = '""'
                 deltas += _deltas("signature_delta", "signature", [block.string("signature")])
@@ -105,7 +103,7 @@ def _block(index: int, block: Node, knife: Knife) -> Iterator[Event]:
             text = start["input"]
             start["input"] = "{}"
             deltas += _deltas(
-                "input_json_delta", "partial_json", ["", *([] if block.value("input") == {} else knife.cut(text))]
+                "input_json_delta", "partial_json", ["", *([] if block.value("input") == {} else splitter.split(text))]
             )
         case _:
             pass
@@ -115,34 +113,34 @@ def _block(index: int, block: Node, knife: Knife) -> Iterator[Event]:
     yield {"type": '"content_block_stop"', "index": str(index)}
 
 
-def _deltas(kind: str, key: str, pieces: list[str]) -> list[Event]:
+def _deltas(kind: str, key: str, pieces: list[str]) -> list[Members]:
     return [{"type": quote(kind), key: quote(piece)} for piece in pieces]
 
 
-def _chat(body: Node, knife: Knife, *, usage: bool) -> Iterator[Event]:
+def _chat(body: Node, splitter: Splitter, *, usage: bool) -> Iterator[Members]:
     common = body.members()
     counted = common.pop("usage", None)
     common |= {"object": '"chat.completion.chunk"'} | ({"usage": "null"} if usage else {})
     for position, choice in enumerate(body.children("choices")):
-        for part in _choice(position, choice, knife):
+        for part in _choice(position, choice, splitter):
             yield {**common, "choices": f"[{written(part)}]"}
     if usage and counted is not None:
         yield {**common, "choices": "[]", "usage": counted}
 
 
-def _choice(position: int, choice: Node, knife: Knife) -> Iterator[Event]:
+def _choice(position: int, choice: Node, splitter: Splitter) -> Iterator[Members]:
     own = choice.members()
     message = choice.child("message")
     index = own.pop("index", str(position))
     logprobs = own.pop("logprobs", "null")
     own.pop("message", None)
-    for delta in _said(message, knife) if message is not None else ():
+    for delta in _said(message, splitter) if message is not None else ():
         yield {"index": index, "delta": written(delta), "logprobs": logprobs, "finish_reason": "null"}
         logprobs = "null"
     yield {"index": index, "delta": "{}", "logprobs": "null", **own}
 
 
-def _said(message: Node, knife: Knife) -> Iterator[Event]:
+def _said(message: Node, splitter: Splitter) -> Iterator[Members]:
     """The deltas of a Chat message: what comes whole first, then the texts, then the calls."""
     first = message.members()
     texts = {key: text for key in _SPOKEN if isinstance(text := message.value(key), str)}
@@ -156,21 +154,21 @@ def _said(message: Node, knife: Knife) -> Iterator[Event]:
             del first[key]
     yield first
     for key in sorted(texts, key=lambda one: -_SPOKEN.index(one)):
-        for piece in knife.cut(message.string(key)):
+        for piece in splitter.split(message.string(key)):
             yield {key: quote(piece)}
     for index, call in enumerate(calls):
-        for event in _call(str(index), call, knife):
+        for event in _call(str(index), call, splitter):
             yield {"tool_calls": f"[{written(event)}]"}
 
 
-def _call(index: str, call: Node, knife: Knife) -> Iterator[Event]:
+def _call(index: str, call: Node, splitter: Splitter) -> Iterator[Members]:
     whole = {"index": index, **call.members()}
     for key, text in (("function", "arguments"), ("custom", "input")):
         inner = call.child(key)
         if inner is None or not isinstance(inner.value(text), str):
             continue
         yield {**whole, key: written({**inner.members(), text: '""'})}
-        for piece in knife.cut(inner.string(text)):
+        for piece in splitter.split(inner.string(text)):
             yield {"index": whole["index"], key: written({text: quote(piece)})}
         return
     yield whole

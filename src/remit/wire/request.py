@@ -13,7 +13,7 @@ from remit.errors import InputError
 from remit.types.ident import Json, Wording
 from remit.types.model import HeadSpec
 from remit.types.server_tool import runs_here
-from remit.wire.text import quote
+from remit.wire.write import quote
 
 __all__ = ["check_server_tools", "finish", "join", "renamed"]
 

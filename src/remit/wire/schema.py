@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from remit.types.ident import Json
-from remit.wire.text import quote
+from remit.wire.write import quote
 
 __all__ = ["answer_schema", "is_strict"]
 

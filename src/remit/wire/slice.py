@@ -5,18 +5,18 @@ Knows no protocol. Invariant: the pieces of a text, joined, are the text.
 
 from __future__ import annotations
 
-__all__ = ["Knife"]
+__all__ = ["Splitter"]
 
 _LONGEST = 24
 
 
-class Knife:
-    """Cuts texts into pieces of one to 24 characters; equal seeds cut equally."""
+class Splitter:
+    """Splits texts into pieces of one to 24 characters; equal seeds split equally."""
 
     def __init__(self, seed: int) -> None:
         self._state = seed & 0xFFFFFFFF
 
-    def cut(self, text: str) -> list[str]:
+    def split(self, text: str) -> list[str]:
         """The pieces of a text, none of them empty."""
         pieces: list[str] = []
         at = 0

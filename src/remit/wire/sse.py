@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from remit.errors import ProtocolError
 
-__all__ = ["Event", "Events"]
+__all__ = ["Events", "Frame"]
 
-Event = tuple[str, bytes]
+Frame = tuple[str, bytes]
 """The event's name, empty where it has none, and its data."""
 
 _MOST = 64 * 1024 * 1024
@@ -43,7 +43,7 @@ class Events:
         rest = b"".join(self._rest)
         return b"\n".join(filter(None, (*self._data, rest))) if rest or self._data or self._name else None
 
-    def feed(self, data: bytes) -> list[Event]:
+    def feed(self, data: bytes) -> list[Frame]:
         """The events that `data` completes.
 
         Raises:
@@ -58,7 +58,7 @@ class Events:
             return []
         lines = b"".join((*self._rest, data[:end])) if self._rest else data[:end]
         self._rest = []
-        self._cr = data[end - 1] == 13
+        self._cr = end == len(data) and data[end - 1] == 13
         if not self._begun:
             lines, self._begun = lines.removeprefix(_BOM), True
         found = self._read(lines)
@@ -75,8 +75,8 @@ class Events:
         if self._held > self._most:
             raise self._too_long()
 
-    def _read(self, lines: bytes) -> list[Event]:
-        found: list[Event] = []
+    def _read(self, lines: bytes) -> list[Frame]:
+        found: list[Frame] = []
         for line in lines.splitlines():
             if line.startswith(b"data:"):
                 self._data.append(line[6:] if line.startswith(b" ", 5) else line[5:])

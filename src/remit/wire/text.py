@@ -6,17 +6,16 @@ Knows no protocol. Invariant: what is not spliced stays as it was written, byte 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from json.encoder import encode_basestring
-from typing import cast
+from typing import NoReturn, cast
 
 import orjson
 
-from remit.canonical import item_spans, member_spans
+from remit.canonical import item_spans, member_spans, part_span
 from remit.errors import InputError, ProtocolError
 from remit.types.ident import Json
+from remit.wire.write import storable
 
 __all__ = [
     "Node",
@@ -25,14 +24,10 @@ __all__ = [
     "is_object",
     "object_of",
     "objects_of",
-    "quote",
-    "spelled",
-    "storable",
     "string_of",
     "unread",
 ]
 
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _DIGITS = 4000
 """Python refuses to read longer integers. None that is read here is as long; a tool's arguments are read elsewhere."""
 
@@ -41,7 +36,11 @@ def _integer(digits: str) -> int:
     return int(digits) if len(digits) < _DIGITS else 0
 
 
-_read = cast("Callable[[str], Json]", json.JSONDecoder(parse_int=_integer).decode)
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+_read = cast("Callable[[str], Json]", json.JSONDecoder(parse_int=_integer, parse_constant=_constant).decode)
 
 
 def _values(text: str) -> Json:
@@ -52,44 +51,12 @@ def _values(text: str) -> Json:
         return _read(text)
 
 
-_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-
 _MOST_TOKENS = 10**12
 
 
 def unread(place: str, why: str) -> ProtocolError:
     """The error for a text that is not of its protocol's shape; `place` is a path, never content."""
     return ProtocolError(f"{place} {why}", place=place)
-
-
-def quote(value: Json) -> str:
-    """JSON text of our own, compact. A lone surrogate, which no provider accepts, becomes a visible escape.
-
-    Raises:
-        InputError: NaN or infinity, which are not JSON.
-    """
-    try:
-        text = encode_basestring(value) if isinstance(value, str) else _write(value)
-    except ValueError:
-        raise InputError("NaN and infinity are not JSON", code="json.unsupported") from None
-    return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\\\u{ord(found.group()):04x}", text)
-
-
-def spelled(text: str) -> str:
-    """A string as JSON text that reads as the same string, lone surrogates included."""
-    return json.dumps(text, ensure_ascii=not text.isascii() and _SURROGATE.search(text) is not None)
-
-
-def storable(text: str) -> str:
-    """`text` without lone surrogates: they become the escapes that name them, which inside JSON text mean the same."""
-    if text.isascii():
-        return text
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
-
-
-def written(members: Mapping[str, str]) -> str:
-    """The object of members that are written already."""
-    return "{" + ",".join(f"{quote(key)}:{text}" for key, text in members.items()) + "}"
 
 
 def is_object(text: str) -> bool:
@@ -163,7 +130,7 @@ class Node:
     Values are read once, with the whole text; places only where they are asked for, which most are not.
     """
 
-    __slots__ = ("_items", "_origin", "_spans", "place", "text", "values")
+    __slots__ = ("_items", "_origin", "_parts", "_spans", "place", "text", "values")
 
     def __init__(self, text: str, values: Mapping[str, Json], place: str, origin: tuple[Node, str, int | None] | None) -> None:
         self.text = text
@@ -172,7 +139,8 @@ class Node:
         self.place = place
         """Its path, for messages."""
         self._origin = origin
-        self._spans: tuple[int, int, dict[str, tuple[int, int]]] | None = None
+        self._spans: dict[str, tuple[int, int]] | None = None
+        self._parts: dict[str, tuple[int, int]] = {}
         self._items: dict[str, list[tuple[int, int]]] = {}
 
     @classmethod
@@ -196,23 +164,33 @@ class Node:
     @property
     def start(self) -> int:
         """Where the object begins."""
-        return self._found()[0]
+        return self._where()[0]
 
     @property
     def end(self) -> int:
         """Where the object has ended."""
-        return self._found()[1]
+        return self._where()[1]
 
     @property
     def spans(self) -> dict[str, tuple[int, int]]:
         """Where its members' values are."""
-        return self._found()[2]
+        if self._spans is None:
+            try:
+                self._spans = member_spans(self.text, None if self._origin is None else self._begin())
+            except InputError:
+                raise self._unfit() from None
+        return self._spans
 
     def raw(self, key: str) -> str | None:
         """A member's text as it was written, None where it is absent."""
         if key not in self.values:
             return None
-        start, end = self.spans[key]
+        start, end = self._span(key)
+        return self.text[start:end]
+
+    def part(self, *path: str | int) -> str:
+        """The text, as it was written, of an array or object inside, which is there and named by keys and places."""
+        start, end = self._part(*path)
         return self.text[start:end]
 
     def members(self) -> dict[str, str]:
@@ -248,27 +226,40 @@ class Node:
         """A member that counts tokens, as in `count_of`."""
         return count_of(self.values, key, self.place)
 
-    def _found(self) -> tuple[int, int, dict[str, tuple[int, int]]]:
-        if self._spans is None:
-            try:
-                start, end = self._where()
-                inner = self.text if self._origin is None else self.text[start:end]
-                members = {key: (start + a, start + b) for key, (a, b) in member_spans(inner).items()}
-            except InputError:
-                raise unread(self.place, "cannot be cut out: a member is given twice, or is no JSON") from None
-            self._spans = start, end, members
-        return self._spans
+    def _span(self, key: str) -> tuple[int, int]:
+        """Where a member is. What has parts is found without the others' places, which is twice as quick."""
+        if not isinstance(self.values[key], (dict, list)):
+            return self.spans[key]
+        if key not in self._parts:
+            self._parts[key] = self._part(key)
+        return self._parts[key]
+
+    def _part(self, *path: str | int) -> tuple[int, int]:
+        try:
+            return part_span(self.text, path, self._begin())
+        except InputError:
+            raise self._unfit() from None
+
+    def _begin(self) -> int:
+        """A place from which there is nothing but white space before the object: a first item's needs no end of it."""
+        if self._origin is None:
+            return 0
+        parent, key, index = self._origin
+        return parent._span(key)[0] + 1 if index == 0 else self._where()[0]
 
     def _where(self) -> tuple[int, int]:
         if self._origin is None:
             return 0, len(self.text)
         parent, key, index = self._origin
-        span = parent.spans[key]
+        span = parent._span(key)
         if index is None:
             return span
         if key not in parent._items:
             parent._items[key] = item_spans(self.text, span[0])
         return parent._items[key][index]
+
+    def _unfit(self) -> ProtocolError:
+        return unread(self.place, "cannot be cut out: a member is given twice, or is no JSON")
 
 
 @dataclass(slots=True)

@@ -20,14 +20,20 @@ class Case:
     """`wrong` makes a good request one that breaks the rule `code`; `right` makes it a neighbour that holds.
 
     Args:
+        words: what the provider answers.
         said: replies of the provider before the request, which it remembers, each to a request of its own.
+        param: the member that OpenAI's error names.
+        error: OpenAI's code for it.
     """
 
     code: str
+    words: str
     base: Body
     wrong: Change
     right: Change = _nothing
     said: list[tuple[Body, Body]] = field(default_factory=list)
+    param: str | None = None
+    error: str | None = None
 
     def broken(self) -> Body:
         """The request that is refused."""

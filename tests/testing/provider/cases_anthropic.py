@@ -60,122 +60,269 @@ def thought(name: str) -> Body:
 
 THOUGHT_OF = {"id": "msg_1", "stop_reason": "tool_use", "content": [thought("x"), use("a"), thought("y"), use("b")]}
 SAID = [(PLAIN, THOUGHT_OF)]
-THINKING = talk(assistant(*THOUGHT_OF["content"]), user(result("a"), result("b")))  # type: ignore[arg-type]
-LATER = talk(assistant(*THOUGHT_OF["content"]), user(result("a"), result("b"), text("and now?")))  # type: ignore[arg-type]
-BOUND = {**THINKING, "model": "claude-opus-5-5"}
 SEARCHING = {"id": "msg_2", "stop_reason": "pause_turn", "content": [text("searching ")]}
 
-CASES: list[Case] = [
-    Case("anthropic.model", PLAIN, drop("model")),
-    Case("anthropic.max_tokens", PLAIN, drop("max_tokens"), put("max_tokens", 1)),
-    Case("anthropic.max_tokens", PLAIN, put("max_tokens", 0)),
-    Case("anthropic.max_tokens", PLAIN, put("max_tokens", True)),
+ANTHROPIC_CASES: list[Case] = [
+    Case("anthropic.model", "model: Field required", PLAIN, drop("model")),
+    Case("anthropic.max_tokens", "max_tokens: Field required", PLAIN, drop("max_tokens"), put("max_tokens", 1)),
+    Case("anthropic.max_tokens", "max_tokens: Input should be greater than or equal to 1", PLAIN, put("max_tokens", 0)),
+    Case("anthropic.max_tokens", "max_tokens: Input should be a valid integer", PLAIN, put("max_tokens", True)),
     Case(
         "anthropic.max_tokens.budget",
+        "`max_tokens` must be greater than `thinking.budget_tokens`.",
         PLAIN,
         put("thinking", {"type": "enabled", "budget_tokens": 100}),
         put("thinking", {"type": "enabled", "budget_tokens": 99}),
     ),
     Case(
         "anthropic.thinking.mode",
+        "thinking: type `disabled` is not supported for this model.",
         {**PLAIN, "model": "claude-opus-5-5"},
         put("thinking", {"type": "disabled"}),
         put("thinking", {"type": "adaptive"}),
     ),
     Case(
         "anthropic.thread",
+        "thread_not_found: no message to continue from",
         PLAIN,
         put("thread", {"type": "continue", "previous_message_id": "msg_none"}),
         put("thread", {"type": "continue", "previous_message_id": "msg_1"}),
         said=SAID,
     ),
-    Case("anthropic.tool.name", PLAIN, put("tools.0.name", "look.up"), put("tools.0.name", "l" * 64)),
-    Case("anthropic.tool.name", PLAIN, put("tools.0.name", "l" * 65)),
-    Case("anthropic.tool.twice", PLAIN, add("tools", TOOL), add("tools", {**TOOL, "name": "other"})),
-    Case("anthropic.tool.schema", PLAIN, put("tools.0.input_schema", {"type": "array"})),
-    Case("anthropic.tool.schema", PLAIN, drop("tools.0.input_schema")),
+    Case(
+        "anthropic.tool.name",
+        "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'",
+        PLAIN,
+        put("tools.0.name", "look.up"),
+        put("tools.0.name", "l" * 64),
+    ),
+    Case(
+        "anthropic.tool.name",
+        "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'",
+        PLAIN,
+        put("tools.0.name", "l" * 65),
+    ),
+    Case(
+        "anthropic.tool.twice",
+        "tools: Tool names must be unique.",
+        PLAIN,
+        add("tools", TOOL),
+        add("tools", {**TOOL, "name": "other"}),
+    ),
+    Case(
+        "anthropic.tool.schema",
+        "tools.0.custom.input_schema.type: Input should be 'object'",
+        PLAIN,
+        put("tools.0.input_schema", {"type": "array"}),
+    ),
+    Case("anthropic.tool.schema", "tools.0.custom.input_schema: Field required", PLAIN, drop("tools.0.input_schema")),
     Case(
         "anthropic.tool.strict",
+        "tools.0.custom: For 'object' type, 'additionalProperties' must be explicitly set to false",
         PLAIN,
         put("tools.0.strict", True),
         each(put("tools.0.strict", True), put("tools.0.input_schema", SCHEMA)),
     ),
     Case(
         "anthropic.tool.strict",
+        "tools.0.custom: For 'object' type, 'additionalProperties' must be explicitly set to false",
         PLAIN,
         each(
             put("tools.0.strict", True),
             put("tools.0.input_schema", {**SCHEMA, "properties": {"a": {"type": "array", "items": LOOSE}}}),
         ),
     ),
-    Case("anthropic.toolset", PLAIN, add("tools", {**BROWSER, "strict": True}), add("tools", BROWSER)),
-    Case("anthropic.toolset", PLAIN, each(add("tools", BROWSER), put("tool_choice", {"type": "tool", "name": "click"}))),
-    Case("anthropic.tool_choice.alone", PLAIN, each(drop("tools"), put("tool_choice", {"type": "none"})), drop("tools")),
+    Case(
+        "anthropic.toolset",
+        "tools.1.strict: not supported with a toolset",
+        PLAIN,
+        add("tools", {**BROWSER, "strict": True}),
+        add("tools", BROWSER),
+    ),
+    Case(
+        "anthropic.toolset",
+        "tool_choice: not supported with a toolset",
+        PLAIN,
+        each(add("tools", BROWSER), put("tool_choice", {"type": "tool", "name": "click"})),
+    ),
+    Case(
+        "anthropic.tool_choice.alone",
+        "tool_choice may only be specified while providing tools.",
+        PLAIN,
+        each(drop("tools"), put("tool_choice", {"type": "none"})),
+        drop("tools"),
+    ),
     Case(
         "anthropic.tool_choice.forced",
+        'tool_choice: type "tool" and "any" are not supported for this model.',
         {**PLAIN, "model": "claude-sonnet-5-5"},
         put("tool_choice", {"type": "any"}),
         put("tool_choice", {"type": "auto"}),
     ),
     Case(
         "anthropic.tool_choice.thinking",
+        "Thinking may not be enabled when tool_choice forces tool use.",
         {**PLAIN, "thinking": {"type": "enabled", "budget_tokens": 10}},
         put("tool_choice", {"type": "any"}),
         put("tool_choice", {"type": "auto"}),
     ),
     Case(
         "anthropic.tool_choice.unknown",
+        "Tool 'loook' not found in provided tools",
         PLAIN,
         put("tool_choice", {"type": "tool", "name": "loook"}),
         put("tool_choice", {"type": "tool", "name": "look"}),
     ),
     Case(
         "anthropic.tool.conflict",
+        "tool_name_conflict: messages.1.content.0: a tool named 'look' is available already",
         PLAIN,
         add("messages", {"role": "system", "content": [{"type": "tool_addition", "tool": TOOL}]}),
         add("messages", {"role": "system", "content": [{"type": "tool_addition", "tool": {**TOOL, "name": "more"}}]}),
     ),
     Case(
         "anthropic.tool.reference",
+        "tool_reference_unresolved: Tool reference 'gone' not found in available tools",
         ROUND,
         put("messages.2.content.0.content", [{"type": "tool_reference", "tool_name": "gone"}]),
         put("messages.2.content.0.content", [{"type": "tool_reference", "tool_name": "look"}]),
     ),
-    Case("anthropic.messages", PLAIN, put("messages", [])),
-    Case("anthropic.messages.many", PLAIN, put("messages", [HI] * 100_001)),
-    Case("anthropic.role", PLAIN, put("messages.0.role", "tool"), add("messages", {"role": "system", "content": "be brief"})),
-    Case("anthropic.content", PLAIN, put("messages.0.content", [])),
-    Case("anthropic.content", PLAIN, add("messages", assistant(), HI), add("messages", assistant(text("a")), HI)),
-    Case("anthropic.text", PLAIN, put("messages.0.content", [text("")]), put("messages.0.content", [text(".")])),
-    Case("anthropic.text", PLAIN, add("messages", assistant(text(" \n")), HI)),
-    Case("anthropic.tools", ROUND, drop("tools")),
-    Case("anthropic.tools", ROUND, put("tools", [])),
-    Case("anthropic.id", ROUND, each(put("messages.1.content.1.id", "a b"), put("messages.2.content.0.tool_use_id", "a b"))),
+    Case("anthropic.messages", "messages: at least one message is required", PLAIN, put("messages", [])),
+    Case("anthropic.messages.many", "messages: at most 100000 messages are allowed", PLAIN, put("messages", [HI] * 100_001)),
+    Case(
+        "anthropic.role",
+        'messages: Unexpected role "tool". Allowed roles are "user", "assistant" and "system".',
+        PLAIN,
+        put("messages.0.role", "tool"),
+        add("messages", {"role": "system", "content": "be brief"}),
+    ),
+    Case(
+        "anthropic.content",
+        "messages.0: all messages must have non-empty content except for the optional final assistant message",
+        PLAIN,
+        put("messages.0.content", []),
+    ),
+    Case(
+        "anthropic.content",
+        "messages.1: all messages must have non-empty content except for the optional final assistant message",
+        PLAIN,
+        add("messages", assistant(), HI),
+        add("messages", assistant(text("a")), HI),
+    ),
+    Case(
+        "anthropic.text",
+        "messages: text content blocks must be non-empty",
+        PLAIN,
+        put("messages.0.content", [text("")]),
+        put("messages.0.content", [text(".")]),
+    ),
+    Case(
+        "anthropic.text",
+        "messages: text content blocks must contain non-whitespace text",
+        PLAIN,
+        add("messages", assistant(text(" \n")), HI),
+    ),
+    Case(
+        "anthropic.tools", "Requests which include `tool_use` or `tool_result` blocks must define tools", ROUND, drop("tools")
+    ),
+    Case(
+        "anthropic.tools",
+        "Requests which include `tool_use` or `tool_result` blocks must define tools",
+        ROUND,
+        put("tools", []),
+    ),
+    Case(
+        "anthropic.id",
+        "messages.1.content.1.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+        ROUND,
+        each(put("messages.1.content.1.id", "a b"), put("messages.2.content.0.tool_use_id", "a b")),
+    ),
     Case(
         "anthropic.id.twice",
+        "messages.1.content.1: `tool_use` ids must be unique",
         talk(assistant(use("a"), use("b")), user(result("a"), result("b"))),
         put("messages.1.content.1.id", "a"),
     ),
-    Case("anthropic.input", ROUND, put("messages.1.content.1.input", '{"a":1}'), put("messages.1.content.1.input", {"a": 1})),
-    Case("anthropic.result.missing", ROUND, drop("messages.2")),
-    Case("anthropic.result.missing", ROUND, drop("messages.2.content.1")),
-    Case("anthropic.result.missing", ROUND, put("messages.2", HI)),
+    Case(
+        "anthropic.input",
+        "messages.1.content.1.tool_use.input: Input should be a valid dictionary",
+        ROUND,
+        put("messages.1.content.1.input", '{"a":1}'),
+        put("messages.1.content.1.input", {"a": 1}),
+    ),
     Case(
         "anthropic.result.missing",
+        (
+            "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: a, b. Each `tool_use` "
+            "block must have a corresponding `tool_result` block in the next message."
+        ),
+        ROUND,
+        drop("messages.2"),
+    ),
+    Case(
+        "anthropic.result.missing",
+        (
+            "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: b. Each `tool_use` "
+            "block must have a corresponding `tool_result` block in the next message."
+        ),
+        ROUND,
+        drop("messages.2.content.1"),
+    ),
+    Case(
+        "anthropic.result.missing",
+        (
+            "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: a, b. Each `tool_use` "
+            "block must have a corresponding `tool_result` block in the next message."
+        ),
+        ROUND,
+        put("messages.2", HI),
+    ),
+    Case(
+        "anthropic.result.missing",
+        (
+            "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: a. Each `tool_use` "
+            "block must have a corresponding `tool_result` block in the next message."
+        ),
         talk(assistant(use("a")), user(result("a")), assistant(text("x")), HI),
         each(drop("messages.2"), add("messages", assistant(text("y")), user(result("a")))),
     ),
     Case(
         "anthropic.result.first",
+        (
+            "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: a, b. Each `tool_use` "
+            "block must have a corresponding `tool_result` block in the next message."
+        ),
         ROUND,
         put("messages.2.content", [text("here:"), result("a"), result("b")]),
         put("messages.2.content", [result("b"), result("a"), text("that was it")]),
     ),
-    Case("anthropic.result.orphan", PLAIN, add("messages", user(result("a")))),
-    Case("anthropic.result.orphan", ROUND, add("messages", assistant(text("x")), user(result("a")))),
-    Case("anthropic.result.twice", ROUND, add("messages.2.content", result("a"))),
+    Case(
+        "anthropic.result.orphan",
+        (
+            "messages.1.content.0: unexpected `tool_use_id` found in `tool_result` blocks: a. Each `tool_result` block "
+            "must have a corresponding `tool_use` block in the previous message."
+        ),
+        PLAIN,
+        add("messages", user(result("a"))),
+    ),
+    Case(
+        "anthropic.result.orphan",
+        (
+            "messages.4.content.0: unexpected `tool_use_id` found in `tool_result` blocks: a. Each `tool_result` block "
+            "must have a corresponding `tool_use` block in the previous message."
+        ),
+        ROUND,
+        add("messages", assistant(text("x")), user(result("a"))),
+    ),
+    Case(
+        "anthropic.result.twice",
+        "messages.2.content.2: each tool_use must have a single result. Found multiple `tool_result` blocks with id: a",
+        ROUND,
+        add("messages.2.content", result("a")),
+    ),
     Case(
         "anthropic.result.error",
+        'messages.2.content.0.tool_result: all content must be type "text" if "is_error" is true',
         ROUND,
         each(
             put("messages.2.content.0.is_error", True), put("messages.2.content.0.content", [{"type": "image", "source": {}}])
@@ -184,44 +331,71 @@ CASES: list[Case] = [
     ),
     Case(
         "anthropic.result.toolset",
+        "messages.2.content.0.tool_result: toolset_name must be that of the `tool_use` block",
         ROUND,
         put("messages.1.content.1.toolset_name", "browser"),
         each(put("messages.1.content.1.toolset_name", "browser"), put("messages.2.content.0.toolset_name", "browser")),
     ),
-    Case("anthropic.programmatic", PROGRAM, add("messages.2.content", text("go on"))),
-    Case("anthropic.container", PROGRAM, drop("container")),
-    Case("anthropic.server.extra", MIXED, add("messages.2.content", text("and?"))),
+    Case(
+        "anthropic.programmatic",
+        "messages: a response to programmatic tool calls may contain `tool_result` blocks only",
+        PROGRAM,
+        add("messages.2.content", text("go on")),
+    ),
+    Case(
+        "anthropic.container",
+        "container_id is required when there are pending tool uses generated by code execution with tools.",
+        PROGRAM,
+        drop("container"),
+    ),
     Case(
         "anthropic.server.extra",
+        "`web_search` tool use with id `s` was found without a corresponding `web_search_tool_result` block",
+        MIXED,
+        add("messages.2.content", text("and?")),
+    ),
+    Case(
+        "anthropic.server.extra",
+        "`web_search` tool use with id `s` was found without a corresponding `web_search_tool_result` block",
         talk(assistant(HOSTED, FOUND), HI, tools=[SEARCH]),
         drop("messages.1.content.1"),
     ),
     Case(
         "anthropic.server.result",
+        "`web_search` tool use with id `s` was found without a corresponding `web_search_tool_result` block",
         MIXED,
         add("messages", assistant(text("x")), HI),
         add("messages", assistant(FOUND, text("x")), HI),
     ),
-    Case("anthropic.server.tool", MIXED, drop("tools.1")),
     Case(
         "anthropic.server.tool",
+        "`web_search` tool use with id `s` was found, but no `web_search` tool was provided",
+        MIXED,
+        drop("tools.1"),
+    ),
+    Case(
+        "anthropic.server.tool",
+        "`web_search` tool use with id `s` was found, but no `web_search` tool was provided",
         talk(assistant(HOSTED), tools=[SEARCH]),
         put("tools", [TOOL]),
     ),
     Case(
         "anthropic.compaction",
+        "messages.1.content.0.compaction.content: must not be empty",
         talk(assistant({"type": "compaction", "content": None}), HI),
         put("messages.1.content.0.content", ""),
         put("messages.1.content.0.content", "what was said"),
     ),
     Case(
         "anthropic.prefill",
+        "This model does not support assistant message prefill. The conversation must end with a user message.",
         PLAIN,
         add("messages", assistant(text("I"))),
         each(put("model", "claude-sonnet-4-5"), add("messages", assistant(text("I")))),
     ),
     Case(
         "anthropic.prefill",
+        "This model does not support assistant message prefill. The conversation must end with a user message.",
         PLAIN,
         add("messages", assistant(text("other"))),
         add("messages", assistant(*SEARCHING["content"])),  # type: ignore[arg-type]
@@ -229,63 +403,9 @@ CASES: list[Case] = [
     ),
     Case(
         "anthropic.text.space",
+        "messages: final assistant content cannot end with trailing whitespace",
         {**PLAIN, "model": "claude-3-haiku"},
         add("messages", assistant(text("I "))),
         add("messages", assistant(text("I"))),
-    ),
-    Case("anthropic.thinking.edited", THINKING, put("messages.1.content.0.thinking", "about z"), said=SAID),
-    Case("anthropic.thinking.edited", THINKING, put("messages.1.content.0.signature", "sig_z"), said=SAID),
-    Case("anthropic.thinking.edited", LATER, put("messages.1.content.2.thinking", "about z"), said=SAID),
-    Case(
-        "anthropic.thinking.moved",
-        THINKING,
-        put("messages.1.content", [thought("y"), use("a"), thought("x"), use("b")]),
-        said=SAID,
-    ),
-    Case(
-        "anthropic.thinking.moved",
-        THINKING,
-        put("messages.1.content", [thought("x"), thought("y"), use("a"), use("b")]),
-        said=SAID,
-    ),
-    Case("anthropic.thinking.dropped", THINKING, drop("messages.1.content.0"), said=SAID),
-    Case("anthropic.thinking.dropped", THINKING, put("messages.1.content", [use("a"), use("b")]), said=SAID),
-    Case(
-        "anthropic.thinking.dropped",
-        LATER,
-        drop("messages.1.content.0"),
-        put("messages.1.content", [use("a"), use("b")]),
-        said=SAID,
-    ),
-    Case(
-        "anthropic.thinking.first",
-        {**ROUND, "thinking": {"type": "enabled", "budget_tokens": 10}},
-        put("messages.1.content.0", text("first")),
-        put("messages.1.content.0", thought("q")),
-    ),
-    Case(
-        "anthropic.thinking.last",
-        talk(assistant(thought("q"), text("so")), HI),
-        put("messages.1.content", [text("so"), thought("q")]),
-    ),
-    Case("anthropic.thinking.last", talk(assistant(text("so")), HI), put("messages.1.content", [thought("q")])),
-    Case(
-        "anthropic.thinking.last",
-        PLAIN,
-        add("messages", assistant(thought("q")), HI),
-        add("messages", assistant(thought("q"))),
-        said=[(PLAIN, {"id": "msg_3", "stop_reason": "pause_turn", "content": [thought("q")]})],
-    ),
-    Case("anthropic.thinking.bound", BOUND, put("system", "other"), said=[({**PLAIN, "model": "claude-opus-5-5"}, THOUGHT_OF)]),
-    Case("anthropic.thinking.bound", BOUND, put("messages.0.content", "ho"), put("messages.0", user(text("hi"))), said=SAID),
-    Case(
-        "anthropic.thinking.bound",
-        BOUND,
-        put("tools.0.description", "e"),
-        each(
-            put("tools.0.description", "e"),
-            put("thinking", {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}),
-        ),
-        said=SAID,
     ),
 ]

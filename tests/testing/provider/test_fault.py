@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from remit import ambient
-from remit.errors import ModelError, ProtocolError
+from remit.errors import InputError, ModelError, ProtocolError
 from remit.testing import FakeProvider, fault
 from remit.types.model import HeadSpec, Model, Piece, Streaming
 from remit.types.part import Text
@@ -184,3 +184,45 @@ def test_a_script_that_is_at_its_end_says_so_and_is_not_worth_asking_again() -> 
         assert not caught.value.retryable
 
     play([], story)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: fault.cut("x", -1),
+        lambda: fault.cut("x", 1, end="nope"),  # type: ignore[arg-type]
+        lambda: fault.stall("x", -5.0),
+        lambda: fault.stall("x", at=-1),
+        lambda: fault.repeat("x", 0),
+        lambda: fault.fail(99),
+        lambda: fault.fail(200),
+        lambda: fault.fail(1000),
+        lambda: fault.fail(500, headers={"x": "a\r\nb: c"}),
+        lambda: fault.fail(500, headers={"Content-Length": "3"}),
+        lambda: fault.rate_limit(float("nan")),
+        lambda: fault.rate_limit(-1.0),
+        lambda: fault.break_off("x", -1),
+        lambda: fault.break_off("x", 1, status=200),
+        lambda: fault.garbage(status=100),
+        lambda: fault.hang_up("never"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_fault_that_makes_no_sense_is_refused_where_it_is_written(made: Callable[[], object]) -> None:
+    with pytest.raises(InputError) as caught:
+        made()
+    assert caught.value.code == "fault"
+
+
+def test_nothing_more_is_written_to_a_client_that_is_gone(caplog: pytest.LogCaptureFixture) -> None:
+    async def story(provider: FakeProvider) -> None:
+        model = provider.model("anthropic")
+        asking = asyncio.ensure_future(model.ask(body_of(model, stream=True), Streaming(model.wire.gather({}), lambda _: None)))
+        await provider.stalled()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        provider.release()
+        assert TEXT in json.dumps(json.loads((await ask(model, stream=False))[0]), ensure_ascii=False)
+
+    play([fault.stall("word " * 2000, at=100), TEXT], story)
+    assert [one.getMessage() for one in caplog.records if one.name == "asyncio"] == []

@@ -15,7 +15,10 @@ from remit.cli.work import do
 
 __all__ = ["verify"]
 
-_LIMIT = "that the end of a run was cut off, or all of it computed anew, cannot be seen without a head that was exported before"
+_LIMIT = (
+    "that the end of a run was cut off, that a whole run was removed, or that all was computed anew cannot be seen without a "
+    "head that was kept elsewhere"
+)
 
 
 def verify(

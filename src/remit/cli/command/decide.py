@@ -187,6 +187,7 @@ def _decide(say: Callable[[Remit, Approval, Principal], Awaitable[Approval]], sa
     screen = Screen(as_json=saying.as_json)
 
     async def job() -> int:
+        screen.hide(load.secrets([saying.agent] if saying.agent else []))
         row, run = await _rows(saying)
         # Before an owner is open: with an agent, it goes on with the run.
         _fits(row, saying)

@@ -108,7 +108,7 @@ def settle(
         async with reading(path) as opened:
             row = await find.operation(opened, operation)
         async with owning(path) as remit:
-            now = await remit.settle(row.id, happened is True, by=by, reason=reason, result=value)
+            now = await remit.settle(row, happened is True, by=by, reason=reason, result=value)
         _report(screen, now, f"{row.id} is {now.state}", settled=now.state not in _IN_DOUBT)
         return 0
 

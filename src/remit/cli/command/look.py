@@ -8,15 +8,15 @@ from typing import Annotated, cast
 
 import typer
 
-from remit.cli import find, paper
-from remit.cli.option import JsonOption, LedgerOption
+from remit.cli import find, load, paper
+from remit.cli.option import JsonOption, LedgerOption, MaskOption
 from remit.cli.place import ledger_path, reading
 from remit.cli.screen import Screen
 from remit.cli.stand import spent
 from remit.cli.tell import tell
 from remit.cli.text import moment
 from remit.cli.work import do
-from remit.trace import Redactor, describe
+from remit.trace import describe
 from remit.types.event import RunEnded
 from remit.types.ident import ConversationId, Json
 from remit.types.ledger import Ledger
@@ -92,17 +92,19 @@ def show(
     content: Annotated[
         bool, typer.Option("--content/--no-content", help="With the words of people, model and tools, or ids and codes alone.")
     ] = True,
+    agent: MaskOption = None,
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a run: turns, calls, decisions, outcomes, cost.
 
-    As a person reads it, with its operations, its end and its usage. Secrets are masked.
+    As a person reads it, with its operations, its end and its usage. What looks like a secret is masked, and with
+    --agent what that agent declares secret: the ledger does not hold it.
     What is shown with --no-content may be given to anybody: it holds no word of anybody.
 
     \b
     Examples:
-      remit show run_4711
+      remit show run_4711 --agent shop:support
       remit show run_4711 --no-content --json
     """
     screen = Screen(as_json=as_json)
@@ -114,12 +116,12 @@ def show(
             approvals = await opened.approvals(run=row.id, limit=None)
         from remit.loop import fold, standing_of
 
-        redactor = Redactor(paper.hidden(approvals))
-        events = [describe(one, content=content, redactor=redactor) for one in recorded]
+        screen.hide([*load.secrets(agent or ()), *paper.hidden(approvals)])
+        events = [describe(one, content=content, redactor=screen.redactor) for one in recorded]
         state = fold(recorded) if recorded else None
         stands = None if state is None or row.host else standing_of(state, approvals=approvals, durable=True)
         if as_json:
-            shown: Json = None if stands is None else paper.shared(stands, redactor, content=content)
+            shown: Json = None if stands is None else paper.shared(stands, screen.redactor, content=content)
             screen.document({"run": paper.run(row), "standing": shown, "events": list(events)})
             return 0
         for event in _with_tools(events):

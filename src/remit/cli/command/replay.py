@@ -9,7 +9,7 @@ import typer
 
 from remit.cli import find, load
 from remit.cli.command.run import need_agent
-from remit.cli.exit import DIFFERENT
+from remit.cli.exit import DIFFERENT, UNCOMPARED
 from remit.cli.option import DepsOption, JsonOption, LedgerOption
 from remit.cli.place import ledger_path, reading
 from remit.cli.replay import Compared, Decided, compare, read, run_again
@@ -34,6 +34,8 @@ def replay(
     memory: no model is asked, no handler runs, and nothing is recorded. Handlers, `done=` and `owns=` are answered
     from the record; with --deps `owns=` is asked, which policies need that read its facts. Where something comes
     out otherwise, the model would be told something else, and what it would say then is not known: the replay ends.
+    A replay goes through no crash: where a run was recorded over one, and the two part over what that left, they cannot
+    be compared (exit code 16).
 
     \b
     Examples:
@@ -53,7 +55,7 @@ def replay(
             again = await run_again(record, now, deps=found, asks_owners=deps is not None)
         compared = compare(record, again)
         _show(screen, row.id, compared)
-        return 0 if compared.equal else DIFFERENT
+        return 0 if compared.equal else DIFFERENT if compared.is_comparable else UNCOMPARED
 
     do(screen, job(), quiet=True)
 
@@ -64,7 +66,7 @@ def _show(screen: Screen, run: str, compared: Compared) -> None:
         return
     for call, (then, now) in compared.calls.items():
         tool = (then or now or Decided()).tool
-        if then == now and then is not None:
+        if then is not None and now is not None and then.is_as(now):
             screen.line(f"= {call} {tool}: {then.describe()}")
             continue
         reached = "not reached" if compared.missed else "not proposed"
@@ -81,6 +83,8 @@ def _show(screen: Screen, run: str, compared: Compared) -> None:
     if compared.missed:
         screen.line(f"it could not be followed to its end: {compared.missed}")
     same = "decided as it was" if compared.equal else "decided otherwise"
+    if not compared.is_comparable:
+        same = "cannot compare: it was recorded over a crash, and parts from the replay over what that left"
     screen.line(f"{run}: {same}, {len(compared.calls)} calls", style="bold")
 
 
@@ -89,7 +93,7 @@ def _document(run: str, compared: Compared) -> dict[str, Json]:
         {
             "call": call,
             "tool": (then or now or Decided()).tool,
-            "equal": then == now,
+            "equal": then is not None and now is not None and then.is_as(now),
             "then": None if then is None else then.document(),
             "now": None if now is None else now.document(),
         }
@@ -98,6 +102,7 @@ def _document(run: str, compared: Compared) -> dict[str, Json]:
     return {
         "run": run,
         "equal": compared.equal,
+        "comparable": compared.is_comparable,
         "calls": calls,
         "end": {"then": compared.ends[0], "now": compared.ends[1]},
         "head_differs": list(compared.head_differs),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import shlex
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +20,6 @@ from remit.cli.screen import Screen
 from remit.cli.stand import show_standing
 from remit.cli.work import do
 from remit.errors import InputError
-from remit.trace import Redactor
 from remit.types.principal import Principal
 from remit.types.run import RunRow, Standing
 
@@ -78,6 +78,7 @@ def run(
     screen = Screen(as_json=as_json)
 
     async def job() -> int:
+        screen.hide(load.secrets([agent]))
         asked = _principal(principal, load.agent(agent), scope)
         progress = Progress(screen, quiet=quiet)
         if dry_run:
@@ -88,7 +89,7 @@ def run(
             return of_standing(stands)
         async with owning(ledger_path(ledger), [agent], deps=deps, make=True) as remit:
             waiting = _asked(remit, progress, agent, request, asked, conversation=conversation, request_id=request_id)
-            stands = await _interruptible(waiting, screen, lambda: f"remit resume {progress.run} --agent {agent}")
+            stands = await _interruptible(waiting, screen, lambda: _again(progress.run, [agent], deps, ledger))
         show_standing(screen, stands)
         return of_standing(stands)
 
@@ -143,11 +144,12 @@ def resume(
     screen = Screen(as_json=as_json)
 
     async def job() -> int:
+        screen.hide(load.secrets(agent))
         row = await _row(ledger, run)
         need_agent(row, load.agents(agent))
         async with owning(ledger_path(ledger), agent, deps=deps) as remit:
             waiting = go_on(screen, remit, row, quiet=quiet)
-            stands = await _interruptible(waiting, screen, lambda: f"remit resume {row.id} --agent {agent[0]}")
+            stands = await _interruptible(waiting, screen, lambda: _again(row.id, agent, deps, ledger))
         show_standing(screen, stands)
         return of_standing(stands)
 
@@ -216,11 +218,11 @@ def recover(
     screen = Screen(as_json=as_json)
 
     async def job() -> int:
+        screen.hide(load.secrets(agent))
         async with owning(ledger_path(ledger), agent, deps=deps) as remit:
             unknown = await remit.recover()
-        redactor = Redactor()
         if as_json:
-            screen.document({"unknown": [paper.operation(row, redactor) for row in unknown]})
+            screen.document({"unknown": [paper.operation(row, screen.redactor) for row in unknown]})
         elif unknown:
             screen.table(("unknown", "tool", "run"), [(row.id, row.tool, row.run) for row in unknown])
             screen.line('settle each: remit settle OPERATION --happened --by NAME --reason "..."', style="dim")
@@ -238,6 +240,13 @@ async def _interruptible(waiting: Awaitable[Standing], screen: Screen, mend: Cal
         started = "interrupted; what was started is given time to end (Ctrl-C again leaves at once)"
         screen.note(f"{started}. Go on with: {mend()}", style="yellow")
         raise
+
+
+def _again(run: str | None, agents: Sequence[str], deps: str | None, ledger: str | None) -> str:
+    """The command that goes on with a run, as this one was given."""
+    options = [*(("--agent", one) for one in agents), ("--deps", deps), ("--ledger", ledger)]
+    given = [part for name, value in options if value is not None for part in (name, value)]
+    return shlex.join(["remit", "resume", run or "RUN", *given])
 
 
 async def _row(ledger: str | None, run: str) -> RunRow:

@@ -54,7 +54,7 @@ async def run_again(record: Record, agent: Agent, *, deps: object = None, asks_o
     history = [event for one in record.before for event in one.events]
     model = ReplayModel(record.events, history=history, same_head=False)
     now = replace(agent, done=_done(record, agent), tools=[_tool(one, record, asks_owners) for one in agent.tools])
-    clock = Then(model)
+    clock = Then(record.events[0].at_ms, model.served)
     with ambient.use(clock), override(model=model, outcomes=record.outcome):
         ledger = MemoryLedger()
         async with Remit(ledger=ledger, agents=[now], deps=deps) as remit:
@@ -64,7 +64,8 @@ async def run_again(record: Record, agent: Agent, *, deps: object = None, asks_o
             while isinstance(standing, Paused) and await people.speak(standing):
                 standing = await remit.run_to_end(record.row.id)
             events = tuple(await remit.events(record.row.id))
-    return Again(standing=standing, events=events, head_differs=model.head_differs, refused=tuple(people.refused))
+    head_differs = tuple(sorted({name for one in model.served for name in one.head_differs}))
+    return Again(standing=standing, events=events, head_differs=head_differs, refused=tuple(people.refused))
 
 
 def _tool(tool: Tool, record: Record, asks_owners: bool) -> Tool:

@@ -1,6 +1,7 @@
 """Then and now, call by call: which steps decided, and what came of it.
 
-Pure. Invariant: ids, texts and times are left out, so two runs that were decided the same way are equal.
+Pure. Invariant: ids, texts and times are left out, so two runs that were decided the same way are equal; and what a crash
+alone changed in the record is never taken for another decision.
 """
 
 from __future__ import annotations
@@ -10,12 +11,23 @@ from dataclasses import dataclass, field
 
 from remit.cli.replay.again import Again
 from remit.cli.replay.record import Record
-from remit.types.event import CallConsidered, CallEnded, Recorded, Replied, RequestFailed, RunEnded, Waiting
-from remit.types.ident import CallId, Json, call_id
+from remit.types.event import (
+    CallConsidered,
+    CallEnded,
+    OperationMoved,
+    Recorded,
+    Replied,
+    RequestFailed,
+    Resumed,
+    RunEnded,
+    Waiting,
+)
+from remit.types.ident import CallId, Json, OperationId, call_id
 from remit.types.outcome import Succeeded
 
 __all__ = ["Compared", "Decided", "compare"]
 
+_ALSO_REPEATED = frozenset({"", "repeat"})
 _MISSED = ("replay.miss", "replay.end")
 
 
@@ -33,6 +45,27 @@ class Decided:
     steps: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     outcome: str = ""
     code: str = ""
+    begun: list[tuple[str, str]] | None = None
+    """The steps before a crash, where it was considered again after it."""
+    is_crashed: bool = False
+    """Whether a crash, or the doubt that one left, had a part in what came of it."""
+
+    def is_as(self, now: Decided) -> bool:
+        """Whether it was decided as it is now: as it was before a crash, or as it was considered last."""
+        if (self.outcome, self.code) == (now.outcome, now.code) and self.steps == now.steps:
+            return True
+        if self.begun is None:
+            return False
+        as_ever = now.steps in (self.begun, self.steps[-1:])
+        return (
+            as_ever
+            and self.outcome == now.outcome
+            and (self.code == now.code or _ALSO_REPEATED.issuperset((self.code, now.code)))
+        )
+
+    def begins_as(self, now: Decided | None) -> bool:
+        """Whether its first decision, which no crash had a part in, is that of now; so also where there is none now."""
+        return now is None or (self.begun or self.steps)[:1] == now.steps[:1]
 
     def document(self) -> dict[str, Json]:
         """It as JSON."""
@@ -67,12 +100,22 @@ class Compared:
     @property
     def different(self) -> list[CallId]:
         """Calls that were decided, or came out, otherwise; not those that this replay did not reach."""
-        return [call for call, (then, now) in self.calls.items() if then != now and not (now is None and self.missed)]
+        reached = {call: pair for call, pair in self.calls.items() if pair[1] is not None or not self.missed}
+        return [call for call, (then, now) in reached.items() if then is None or now is None or not then.is_as(now)]
 
     @property
     def equal(self) -> bool:
         """Whether all was decided as it was."""
         return not self.different and self.missed is None and not self.refused and self.ends[0] == self.ends[1]
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether it can be said; not where the two part over what a crash left, which a replay does not go through."""
+        crashed = {call for call, (then, now) in self.calls.items() if then and then.is_crashed and then.begins_as(now)}
+        if self.equal or self.refused or not crashed:
+            return True
+        different = set(self.different)
+        return not different <= crashed if different else self.missed is None
 
 
 def compare(record: Record, again: Again) -> Compared:
@@ -93,20 +136,37 @@ def compare(record: Record, again: Again) -> Compared:
 
 def _decided(events: Sequence[Recorded]) -> dict[CallId, Decided]:
     found: dict[CallId, Decided] = {}
+    open_before: set[CallId] = set()
+    doubted: set[OperationId] = set()
+    waits = False
     for one in events:
         match one.event:
             case Replied(turn=turn, calls=calls):
                 found.update({call_id(turn, call.position): Decided(call.name) for call in calls})
+            case Waiting():
+                waits = True
+            case Resumed():
+                left = () if waits else [call for call, decided in found.items() if decided.steps and not decided.outcome]
+                open_before.update(left)
+                waits = False
+            case OperationMoved(state="unknown", operation=operation):
+                doubted.add(operation)
             case CallConsidered(call=call, step=step, code=code) if call in found:
-                steps = found[call].steps
-                if not steps or steps[-1] != (step, code):
-                    steps.append((step, code))
+                _consider(found[call], (step, code), again=call in open_before)
             case CallEnded(call=call, outcome=outcome) if call in found and not found[call].outcome:
                 found[call].outcome = outcome.kind
                 found[call].code = ("repeat" if outcome.repeat else "") if isinstance(outcome, Succeeded) else outcome.code
+                found[call].is_crashed = call in open_before or outcome.operation in doubted
             case _:
                 pass
     return found
+
+
+def _consider(decided: Decided, step: tuple[str, str], *, again: bool) -> None:
+    if again and decided.begun is None:
+        decided.begun = list(decided.steps)
+    if not decided.steps or decided.steps[-1] != step:
+        decided.steps.append(step)
 
 
 def _missed(events: Sequence[Recorded]) -> RequestFailed | None:

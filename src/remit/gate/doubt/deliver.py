@@ -85,8 +85,9 @@ async def _journal(desk: Desk, delivered: Delivered, scene: Scene, read: Callabl
 
 
 async def _owner_gone(desk: Desk, row: Operation) -> bool:
-    """Whether nobody is at a dispatched operation any more."""
-    if desk.runs_here(row.id):
+    """Whether nobody is at a dispatched operation any more. One that is sent again here is dispatched before its handler
+    runs, and until its end is noted."""
+    if desk.runs_here(row.id) or row.id in desk.at_work.recovering:
         return False
     return row.owner is None or row.owner == desk.ledger.owner or not await desk.ledger.alive(row.owner)
 
@@ -102,18 +103,27 @@ async def _settlement(desk: Desk, row: Operation, said: Settlement) -> _Entry:
     entry = _Entry()
     if row.state == "dispatched" and await _owner_gone(desk, row):
         row = _doubt(entry, row, "a person settles it, and its owner is gone")
-    if row.state != "unknown":
-        against = row.state == ("failed" if said.happened else "succeeded")
+    if row.state != "unknown" or _passed_by(row, said):
         word = "happened" if said.happened else "did not happen"
-        entry.keep(
-            row, json.dumps({"by": said.by, "said": word, "reason": desk.redaction.text(said.reason)}), contradicts=against
-        )
+        evidence = {"by": said.by, "attempt": said.attempt, "said": word, "reason": desk.redaction.text(said.reason)}
+        entry.keep(row, json.dumps(evidence), contradicts=_contradicts(row, said))
         return entry
     outcome, blobs = _settled_outcome(desk, row, said)
     entry.take(row, moved(row, "settled_yes" if said.happened else "settled_no", outcome=outcome, by=said.by), *blobs)
     entry.events.append(Settled(operation=row.id, happened=said.happened, by=said.by, reason=desk.redaction.text(said.reason)))
     entry.changes += await notices(desk, row, outcome)
     return entry
+
+
+def _passed_by(row: Operation, said: Settlement) -> bool:
+    """A no about an operation that was sent again since the person looked: the later attempt may have happened."""
+    return not said.happened and said.attempt < row.attempt
+
+
+def _contradicts(row: Operation, said: Settlement) -> bool:
+    if row.state == "dispatched":  # what the reconciler denied happened, and it was sent again; or the other side dedupes
+        return said.happened and said.attempt < row.attempt and row.recovery != "idempotent"
+    return row.state == ("failed" if said.happened else "succeeded") and not _passed_by(row, said)
 
 
 def _settled_outcome(desk: Desk, row: Operation, said: Settlement) -> tuple[Outcome, tuple[Change, ...]]:

@@ -41,7 +41,7 @@ async def follow(desk: Desk, plan: Plan, scene: Scene, holder: OperationId) -> S
                 return Stop("lookup", repeat_of(row, scene), operation=row.id)
             if await _recovered(desk, row, scene):
                 continue
-            if row.state == "unknown" and row.id not in desk.recovering:
+            if row.state == "unknown" and row.id not in desk.at_work.recovering:
                 return Stop("lookup", unknown("unknown", operation=row.id), operation=row.id)
             if patience.over:
                 return Stop("lookup", unknown("in_progress", operation=row.id), operation=row.id)
@@ -50,13 +50,13 @@ async def follow(desk: Desk, plan: Plan, scene: Scene, holder: OperationId) -> S
 
 async def _recovered(desk: Desk, row: Operation, scene: Scene) -> bool:
     """Try to recover what nobody is at. True if the holder stands elsewhere now."""
-    if row.id in desk.recovering:
+    if row.id in desk.at_work.recovering:
         return False
     if row.state == "dispatched":
         if row.owner is not None and await desk.ledger.alive(row.owner):
             return False
         if row.run == scene.run:
-            if row.id in desk.recovering:
+            if row.id in desk.at_work.recovering:
                 return False
             await give_up(scene, row)
             return True

@@ -49,7 +49,9 @@ class Case:
 
 async def recover(case: Case, operation: Operation, *, detail: str | None = None) -> Tried:
     """Do what may be done about an `unknown` operation. Always ends with an outcome, `Unknown` if it stays so."""
-    recovering = case.desk.recovering
+    if not case.desk.runner.recovers:
+        return Tried(operation, unknown("unknown", operation=operation.id), detail)
+    recovering = case.desk.at_work.recovering
     recovering.add(operation.id)
     try:
         tried = await _recover(case, Tried(operation, None, detail))

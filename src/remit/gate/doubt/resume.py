@@ -83,7 +83,7 @@ async def _left(desk: Desk, operation: OperationId, scene: Scene) -> Operation |
     while True:
         await scene.journal.flush()
         row = await desk.ledger.operation(operation)
-        if operation in desk.recovering:
+        if operation in desk.at_work.recovering:
             await scene.woken.heard(_LOOK_S)
         elif row is None or row.run != scene.run or row.state != "dispatched":
             return row

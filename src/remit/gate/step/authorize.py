@@ -23,7 +23,7 @@ from remit.tool import Arguments, Tool
 from remit.types.ident import CallId, Json
 from remit.types.label import Label
 
-__all__ = ["authorize", "authorize_draft"]
+__all__ = ["authorize", "authorize_draft", "default_wanted"]
 
 OnError = Callable[[Exception], None] | None
 

@@ -41,6 +41,10 @@ __all__ = ["execute", "finish"]
 async def execute(desk: Desk, plan: Plan, scene: Scene) -> None:
     """Run a plan to the end of its call."""
     started_s = ambient.monotonic_s()
+    instead = desk.runner.instead(plan)
+    if instead is not None:
+        await _stopped(desk, plan, scene, Stop("execute", instead), started_s=started_s)
+        return
     if plan.approval is not None:
         await _wait_for_rate(desk, plan, scene)
     if plan.tool.effect.kind == "ask":

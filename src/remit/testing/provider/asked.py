@@ -1,4 +1,4 @@
-"""A request as the rules look at it: its messages with their places, Anthropic's merged into turns.
+"""A request as the rules look at it: its messages with their places, Anthropic's merged into turns, what was said before.
 
 Knows no rule. Invariant: whatever the body is, looking at it raises nothing; what is missing or of another type
 is read as empty.
@@ -7,20 +7,21 @@ is read as empty.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
+from hashlib import sha256
 
+from remit.testing.provider.memory import Memory, says_nothing
+from remit.testing.provider.value import Object, canonical, member, objects, string
 from remit.types.ident import Json
 from remit.types.model import ProtocolName
 
-__all__ = ["Asked", "Object", "Placed", "Turn", "canonical", "member", "objects", "string", "strings"]
-
-Object = Mapping[str, Json]
-"""A JSON object."""
+__all__ = ["Asked", "Placed", "Turn", "repeated"]
 
 _LISTED = {"anthropic": "messages", "openai-chat": "messages", "openai-responses": "input"}
+_BOUND = re.compile(r"(opus|sonnet)-5-5|(fable|mythos)-5-1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,10 @@ class Turn:
         """Its blocks of these types."""
         return [block for block in self.blocks if block.kind in kinds]
 
+    def values(self) -> list[Object]:
+        """Its blocks without their places."""
+        return [block.value for block in self.blocks]
+
 
 class Asked:
     """One request of a protocol.
@@ -59,10 +64,12 @@ class Asked:
     Args:
         protocol: by its path.
         raw: the body as it came.
+        memory: what the provider said before it.
     """
 
-    def __init__(self, protocol: ProtocolName, raw: bytes) -> None:
+    def __init__(self, protocol: ProtocolName, raw: bytes, memory: Memory) -> None:
         self.protocol: ProtocolName = protocol
+        self.memory = memory
         try:
             whole: Json = json.loads(raw)
         except (ValueError, RecursionError):
@@ -74,6 +81,11 @@ class Asked:
     def model(self) -> str:
         """The model's name, empty where there is none."""
         return string(self.body, "model")
+
+    @property
+    def binds_thinking(self) -> bool:
+        """Whether the model is one that takes its thoughts back only behind what they were thought after."""
+        return _BOUND.search(self.model) is not None
 
     @cached_property
     def messages(self) -> tuple[Placed, ...]:
@@ -96,6 +108,14 @@ class Asked:
         return tuple(Placed(mark.format(index), one) for index, one in enumerate(objects(self.body, "tools")))
 
     @cached_property
+    def functions(self) -> tuple[Placed, ...]:
+        """The functions among OpenAI's tools."""
+        found = [tool for tool in self.tools if tool.kind == "function"]
+        if self.protocol == "openai-chat":
+            return tuple(Placed(f"{tool.place}.function", member(tool.value, "function")) for tool in found)
+        return tuple(found)
+
+    @cached_property
     def turns(self) -> tuple[Turn, ...]:
         """Anthropic's messages, merged; those of role `system` between them stand in no turn."""
         turns: list[Turn] = []
@@ -105,11 +125,64 @@ class Asked:
                 continue
             if not turns or turns[-1].role != role:
                 turns.append(Turn(message.place, role))
-            turns[-1].blocks.extend(blocks(message))
+            turns[-1].blocks.extend(_blocks(message))
         return tuple(turns)
 
+    @property
+    def replies(self) -> Iterator[tuple[Turn, Turn]]:
+        """Each assistant turn with the turn after it, which is empty where there is none."""
+        for turn, after in zip(self.turns, [*self.turns[1:], Turn("", "")], strict=False):
+            if turn.role == "assistant":
+                yield turn, after
 
-def blocks(message: Placed) -> Iterator[Placed]:
+    @property
+    def last_reply(self) -> Turn:
+        """The last assistant turn, empty where there is none."""
+        return next((turn for turn in reversed(self.turns) if turn.role == "assistant"), Turn("", ""))
+
+    @property
+    def changes(self) -> Iterator[Placed]:
+        """Tools that are added and removed between the messages."""
+        for message in self.messages:
+            if message.text("role") == "system":
+                yield from (block for block in _blocks(message) if block.kind in ("tool_addition", "tool_removal"))
+
+    @cached_property
+    def said(self) -> tuple[tuple[str, Object], ...]:
+        """All blocks with the role that says them, but for texts that say nothing."""
+        every = ((message.text("role"), block.value) for message in self.messages for block in _blocks(message))
+        return tuple((role, block) for role, block in every if not says_nothing(block))
+
+    @cached_property
+    def prefixes(self) -> tuple[str, ...]:
+        """For each block of `said` the digest of all that is before it; the last is that of the whole."""
+        system = self.body.get("system") or None
+        text: Object = {"type": "text", "text": system} if isinstance(system, str) else {}
+        state = sha256(canonical([[dict(text)] if text else system, self.body.get("tools")]).encode())
+        found = [state.hexdigest()]
+        for role, block in self.said:
+            state.update(f"{role}{canonical(dict(block))}".encode())
+            found.append(state.hexdigest())
+        return tuple(found)
+
+    def answered(self, reply: Object) -> None:
+        """Let the provider remember its reply to this request."""
+        if self.protocol == "anthropic":
+            self.memory.message(reply, lambda: self.prefixes[-1])
+        elif self.protocol == "openai-responses":
+            self.memory.response(reply, stored=self.body.get("store") is not False)
+
+
+def repeated(found: Iterable[Placed], key: str) -> Iterator[Placed]:
+    """Those of which an earlier one has the same text under `key`."""
+    seen: set[str] = set()
+    for one in found:
+        if one.text(key) in seen:
+            yield one
+        seen.add(one.text(key))
+
+
+def _blocks(message: Placed) -> Iterator[Placed]:
     """The blocks of an Anthropic message; a text is one block."""
     content = message.value.get("content")
     if isinstance(content, str):
@@ -118,41 +191,3 @@ def blocks(message: Placed) -> Iterator[Placed]:
         return
     for index, block in enumerate(content if isinstance(content, list) else []):
         yield Placed(f"{message.place}.content.{index}", block if isinstance(block, dict) else {})
-
-
-def string(value: Object, key: str) -> str:
-    """A member that is a string, else empty."""
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
-
-
-def member(value: Object, key: str) -> Object:
-    """A member that is an object, else an empty one."""
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def objects(value: Object, key: str) -> list[Object]:
-    """The objects in a member that is an array."""
-    found = value.get(key)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def strings(values: Sequence[Object], key: str) -> list[str]:
-    """A member of each that is a string, where it is one."""
-    return [found for one in values if isinstance(found := one.get(key), str)]
-
-
-def canonical(value: Json) -> str:
-    """One text for equal values; cache marks say nothing."""
-    return json.dumps(_unmarked(value), sort_keys=True, separators=(",", ":"))
-
-
-def _unmarked(value: Json) -> Json:
-    match value:
-        case dict():
-            return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}
-        case list():
-            return [_unmarked(one) for one in value]
-        case _:
-            return cast("Json", value)

@@ -1,9 +1,11 @@
-"""The rules of the three protocols, as one list.
+"""The rules of the three protocols.
 
-Invariant: every rule has a code of its own.
+Invariant: a rule's code is its own within its protocol; the order of the rules is that in which the provider looks.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from remit.testing.provider.rule import Rule
 from remit.testing.provider.rule_anthropic import ANTHROPIC_HEAD
@@ -13,17 +15,11 @@ from remit.testing.provider.rule_responses import RESPONSES
 from remit.testing.provider.rule_thinking import THINKING
 from remit.types.model import ProtocolName
 
-__all__ = ["RULES", "rules_of"]
+__all__ = ["RULES"]
 
-RULES: tuple[Rule, ...] = (*ANTHROPIC_HEAD, *ANTHROPIC_TURN, *THINKING, *CHAT, *RESPONSES)
-"""What the fake provider enforces, in the order in which it looks."""
-
-_BY_PROTOCOL: dict[ProtocolName, tuple[Rule, ...]] = {
-    protocol: tuple(rule for rule in RULES if rule.protocol == protocol)
-    for protocol in ("anthropic", "openai-chat", "openai-responses")
+RULES: Mapping[ProtocolName, tuple[Rule, ...]] = {
+    "anthropic": (*ANTHROPIC_HEAD, *ANTHROPIC_TURN, *THINKING),
+    "openai-chat": CHAT,
+    "openai-responses": RESPONSES,
 }
-
-
-def rules_of(protocol: ProtocolName) -> tuple[Rule, ...]:
-    """The rules of one protocol."""
-    return _BY_PROTOCOL[protocol]
+"""What the fake provider enforces, in the order in which it looks."""

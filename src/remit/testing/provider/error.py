@@ -70,9 +70,8 @@ def error_event(protocol: ProtocolName, status: int = 529) -> bytes:
 
 def broken_body(broken: Broken) -> bytes:
     """What the provider answers to a request that breaks a rule."""
-    protocol = broken.rule.protocol
-    if protocol == "anthropic":
-        return error_body(protocol, 400, broken.message)
+    if broken.protocol == "anthropic":
+        return error_body(broken.protocol, 400, broken.message)
     said: Json = {
         "message": broken.message,
         "type": "invalid_request_error",

@@ -1,18 +1,18 @@
 """What a provider remembers of its replies: its thoughts and what was before them, reasoning and what it led to.
 
-Knows no rule. Invariant: only what was said here is remembered; a thought or an item from elsewhere is taken as it is.
+Knows no request and no rule. Invariant: only what was said here is remembered; a thought or an item from elsewhere is
+taken as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import pairwise
 
-from remit.testing.provider.asked import Asked, Object, Placed, blocks, canonical, objects, string, strings
+from remit.testing.provider.value import Object, canonical, objects, string, strings
 
-__all__ = ["Memory", "Spoken", "Thought", "flat", "heading", "is_thought", "seal", "shape"]
+__all__ = ["Memory", "Spoken", "Thought", "is_thought", "says_nothing", "seal", "shape"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +55,22 @@ class Memory:
         self.items: set[str] = set()
         """Ids of stored items."""
 
-    def said(self, asked: Asked, reply: Object) -> None:
-        """Remember a reply to a request."""
-        if asked.protocol == "anthropic":
-            self._message(asked, reply)
-        elif asked.protocol == "openai-responses":
-            self._response(asked, reply)
+    def message(self, reply: Object, prefix: Callable[[], str]) -> None:
+        """Remember an Anthropic reply.
 
-    def _message(self, asked: Asked, reply: Object) -> None:
-        kept = [block for block in objects(reply, "content") if not _says_nothing(block)]
+        Args:
+            prefix: the digest of what it answers.
+        """
+        kept = [block for block in objects(reply, "content") if not says_nothing(block)]
         if string(reply, "stop_reason") in ("pause_turn", "compaction"):
             self.paused.add(canonical([dict(block) for block in kept]))
         if string(reply, "id"):
             self.message_ids.add(string(reply, "id"))
-        if not any(is_thought(block) for block in kept):
-            return
-        *_, before = heading(asked)
         for place, block in enumerate(kept):
             if is_thought(block):
-                self.thoughts[seal(block)] = Thought(canonical(dict(block)), before, place)
+                self.thoughts[seal(block)] = Thought(canonical(dict(block)), prefix(), place)
+        if not any(map(is_thought, kept)):
+            return
         while kept and is_thought(kept[-1]):
             kept.pop()  # it cannot be taken back, so it need not come back
         # An id that the reply gives twice stands for its first call: the other comes back under another.
@@ -82,9 +79,10 @@ class Memory:
             if string(block, "type") == "tool_use":
                 self.spoken[string(block, "id")] = spoken
 
-    def _response(self, asked: Asked, reply: Object) -> None:
+    def response(self, reply: Object, *, stored: bool) -> None:
+        """Remember an OpenAI response."""
         output = objects(reply, "output")
-        if asked.body.get("store") is not False:
+        if stored:
             self.responses.add(string(reply, "id"))
             self.items.update(strings(output, "id"))
         for reasoning, item in pairwise(output):
@@ -97,38 +95,17 @@ def is_thought(block: Object) -> bool:
     return string(block, "type") in ("thinking", "redacted_thinking")
 
 
+def says_nothing(block: Object) -> bool:
+    """Whether a block is a text without a word."""
+    return string(block, "type") == "text" and not string(block, "text").strip()
+
+
 def seal(block: Object) -> str:
     """What a thought is known by."""
     return string(block, "signature") or string(block, "data")
 
 
-def shape(found: list[Object]) -> Iterator[str]:
+def shape(found: Iterable[Object]) -> list[str]:
     """Thoughts and ids of calls in their order."""
-    for block in found:
-        if is_thought(block):
-            yield canonical(dict(block))
-        elif string(block, "type") == "tool_use":
-            yield string(block, "id")
-
-
-def heading(asked: Asked) -> Iterator[str]:
-    """For each block of the request the digest of all that is before it; the last is that of the whole."""
-    said = asked.body.get("system") or None
-    text: Object = {"type": "text", "text": said} if isinstance(said, str) else {}
-    state = sha256(canonical([[dict(text)] if text else said, asked.body.get("tools")]).encode())
-    for block in flat(asked):
-        yield state.hexdigest()
-        state.update(f"{block.place}{canonical(dict(block.value))}".encode())
-    yield state.hexdigest()
-
-
-def flat(asked: Asked) -> Iterator[Placed]:
-    """All blocks of the request with the role that says them, but for texts that say nothing."""
-    for message in asked.messages:
-        for block in blocks(message):
-            if not _says_nothing(block.value):
-                yield Placed(message.text("role"), block.value)
-
-
-def _says_nothing(block: Object) -> bool:
-    return string(block, "type") == "text" and not string(block, "text").strip()
+    kept = [one for one in found if is_thought(one) or string(one, "type") == "tool_use"]
+    return [canonical(dict(one)) if is_thought(one) else string(one, "id") for one in kept]

@@ -16,14 +16,15 @@ from typing import cast
 from remit import ambient
 from remit.errors import InputError
 from remit.model import Anthropic, OpenAIChat, OpenAIResponses
-from remit.testing.provider.asked import Asked, member
-from remit.testing.provider.book import rules_of
+from remit.testing.provider.asked import Asked
+from remit.testing.provider.book import RULES
 from remit.testing.provider.error import broken_body, error_body, error_event
 from remit.testing.provider.fault import Fault
 from remit.testing.provider.memory import Memory
 from remit.testing.provider.rule import Broken, first_broken
 from remit.testing.provider.script import Script, Turns
 from remit.testing.provider.server import Received, Response, Server, Wait
+from remit.testing.provider.value import member
 from remit.types.ident import Json
 from remit.types.model import Model, ProtocolName
 from remit.wire import render
@@ -122,8 +123,8 @@ class FakeProvider:
         if protocol is None or received.method != "POST":
             body = error_body("anthropic" if "anthropic-version" in received.headers else "openai-chat", 404)
             return _plain(404, body)
-        asked = Asked(protocol, received.body)
-        broken = first_broken(rules_of(protocol), asked, self._memory)
+        asked = Asked(protocol, received.body, self._memory)
+        broken = first_broken(RULES[protocol], asked)
         if broken is not None:
             self.broken.append(broken)
             return _plain(400, broken_body(broken))
@@ -139,7 +140,7 @@ class FakeProvider:
         good = fault.status == 200
         streams = good and asked.body.get("stream") is True
         if good and fault.reply is not None:
-            self._remember(asked, body)
+            _remember(asked, body)
         if streams and fault.reply is not None and not _is_stream(body):
             usage = member(asked.body, "stream_options").get("include_usage") is True
             events = [*render(asked.protocol, body, seed=chance.getrandbits(32), usage=usage)]
@@ -179,13 +180,14 @@ class FakeProvider:
         else:
             await ambient.sleep(seconds)
 
-    def _remember(self, asked: Asked, body: bytes) -> None:
-        try:
-            said = cast("Json", json.loads(body))
-        except ValueError:
-            return
-        if isinstance(said, dict):
-            self._memory.said(asked, said)
+
+def _remember(asked: Asked, body: bytes) -> None:
+    try:
+        said = cast("Json", json.loads(body))
+    except ValueError:
+        return
+    if isinstance(said, dict):
+        asked.answered(said)
 
 
 def _is_stream(body: bytes) -> bool:

@@ -1,7 +1,6 @@
 """What both protocols of OpenAI refuse: the head, the tools, how one is chosen.
 
-Source: the API's errors as clients report them and its reference. Invariant: pure data and pure checks, made once
-for each of the two protocols.
+Source: the API's errors as clients report them and its reference. Invariant: pure checks.
 """
 
 from __future__ import annotations
@@ -9,151 +8,95 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from remit.testing.provider.asked import Asked, Object, member, objects, string
-from remit.testing.provider.memory import Memory
-from remit.testing.provider.rule import Check, Found, Rule
+from remit.testing.provider.asked import Asked
+from remit.testing.provider.rule import Found, at, rule
 from remit.testing.provider.strict import strict_fault
-from remit.types.model import ProtocolName
+from remit.testing.provider.value import member, objects, string
 
-__all__ = ["functions", "openai_rules"]
+__all__ = ["OPENAI_CHOICE", "OPENAI_HEAD", "OPENAI_TOOLS"]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST = 64
 
 
-def functions(asked: Asked) -> Iterator[tuple[str, Object]]:
-    """The declared functions, with their places."""
-    for tool in asked.tools:
-        if tool.kind != "function":
-            continue
-        if asked.protocol == "openai-chat":
-            yield f"{tool.place}.function", member(tool.value, "function")
-        else:
-            yield tool.place, tool.value
-
-
-def _unreadable(asked: Asked, _: Memory) -> Found:
-    return None if asked.readable else {}
-
-
-def _no_model(asked: Asked, _: Memory) -> Found:
-    return None if asked.model else {}
-
-
-def _no_tools(asked: Asked, _: Memory) -> Found:
-    return {} if asked.body.get("tools") == [] else None
-
-
-def _name(asked: Asked, _: Memory) -> Found:
-    for place, function in functions(asked):
-        if not _NAME.fullmatch(string(function, "name")):
-            return {"place": place}
-    return None
-
-
-def _long_name(asked: Asked, _: Memory) -> Found:
-    for place, function in functions(asked):
-        if len(string(function, "name")) > _LONGEST:
-            return {"place": place, "length": len(string(function, "name"))}
-    return None
-
-
-def _strict(asked: Asked, _: Memory) -> Found:
-    for place, function in functions(asked):
-        why = strict_fault(function.get("parameters")) if function.get("strict") is True else None
-        if why:
-            return {"name": string(function, "name"), "why": why, "place": place}
-    return None
-
-
-def _answer(asked: Asked, _: Memory) -> Found:
-    """The schema of a strict answer."""
-    if asked.protocol == "openai-chat":
-        place, form = "response_format", member(member(asked.body, "response_format"), "json_schema")
-    else:
-        place, form = "text.format", member(member(asked.body, "text"), "format")
-    why = strict_fault(form.get("schema")) if form.get("strict") is True else None
-    return {"name": string(form, "name"), "why": why, "place": place} if why else None
-
-
-def _chosen(asked: Asked) -> str:
-    choice = member(asked.body, "tool_choice")
-    if string(choice, "type") != "function":
-        return ""
-    return string(member(choice, "function") if asked.protocol == "openai-chat" else choice, "name")
-
-
-def _choice_unknown(asked: Asked, _: Memory) -> Found:
-    names = {string(function, "name") for _, function in functions(asked)}
-    choice = member(asked.body, "tool_choice")
-    allowed = member(choice, "allowed_tools") if asked.protocol == "openai-chat" else choice
-    wanted = [_chosen(asked)]
-    for tool in objects(allowed, "tools"):
-        wanted.append(string(member(tool, "function"), "name") or string(tool, "name"))
-    missing = next((name for name in wanted if name and name not in names), None)
-    return {"name": missing} if missing else None
-
-
-def _choice_alone(asked: Asked, _: Memory) -> Found:
-    choice = asked.body.get("tool_choice")
-    return {} if choice not in (None, "none", "auto") and not asked.tools else None
-
-
-def _parallel_alone(asked: Asked, _: Memory) -> Found:
-    given = asked.body.get("parallel_tool_calls") is not None
-    return {} if given and not asked.tools else None
-
-
-_RULES: tuple[tuple[str, str, Check, str | None], ...] = (
-    (
-        "body",
-        "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library "
-        "correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)",
-        _unreadable,
-        None,
-    ),
-    ("model", "you must provide a model parameter", _no_model, None),
-    (
-        "tools.empty",
-        "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.",
-        _no_tools,
-        "tools",
-    ),
-    (
-        "tool.name",
-        "Invalid '{place}.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
-        _name,
-        "{place}.name",
-    ),
-    (
-        "tool.name.long",
-        "Invalid '{place}.name': string too long. Expected a string with maximum length 64, but got a string with length "
-        "{length} instead.",
-        _long_name,
-        "{place}.name",
-    ),
-    ("tool.strict", "Invalid schema for function '{name}': {why}", _strict, "{place}.parameters"),
-    ("answer.strict", "Invalid schema for response_format '{name}': {why}", _answer, "{place}"),
-    ("tool_choice.alone", "'tool_choice' is only allowed when 'tools' are specified.", _choice_alone, "tool_choice"),
-    (
-        "tool_choice.unknown",
-        "Invalid value for 'tool_choice': no function named '{name}' was specified in the 'tools' parameter.",
-        _choice_unknown,
-        "tool_choice",
-    ),
-    (
-        "parallel.alone",
-        "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.",
-        _parallel_alone,
-        "parallel_tool_calls",
-    ),
+@rule(
+    "body",
+    "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP library "
+    "correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)",
 )
+def _body(asked: Asked) -> Iterator[Found]:
+    if not asked.readable:
+        yield {}
 
-_CHAT_ONLY = ("tools.empty", "parallel.alone")
+
+@rule("model", "you must provide a model parameter")
+def _model(asked: Asked) -> Iterator[Found]:
+    if not asked.model:
+        yield {}
 
 
-def openai_rules(protocol: ProtocolName) -> Iterator[Rule]:
-    """These rules for one of the two protocols."""
-    for code, message, check, param in _RULES:
-        if protocol == "openai-chat" or code not in _CHAT_ONLY:
-            yield Rule(code=f"{protocol}.{code}", protocol=protocol, message=message, check=check, param=param)
+@rule(
+    "tool.name",
+    "Invalid '{place}.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+    param="{place}.name",
+)
+def _name(asked: Asked) -> Iterator[Found]:
+    yield from (at(one) for one in asked.functions if not _NAME.fullmatch(one.text("name")))
+
+
+@rule(
+    "tool.name.long",
+    "Invalid '{place}.name': string too long. Expected a string with maximum length 64, but got a string with length "
+    "{length} instead.",
+    param="{place}.name",
+)
+def _long_name(asked: Asked) -> Iterator[Found]:
+    lengths = ((one, len(one.text("name"))) for one in asked.functions)
+    yield from (at(one, length=length) for one, length in lengths if length > _LONGEST)
+
+
+@rule("tool.strict", "Invalid schema for function '{name}': {why}", param="{place}.parameters")
+def _strict(asked: Asked) -> Iterator[Found]:
+    for one in asked.functions:
+        why = strict_fault(one.value.get("parameters")) if one.value.get("strict") is True else None
+        if why:
+            yield at(one, name=one.text("name"), why=why)
+
+
+@rule("answer.strict", "Invalid schema for response_format '{name}': {why}", param="{place}")
+def _answer(asked: Asked) -> Iterator[Found]:
+    if asked.protocol == "openai-chat":
+        place, form = "response_format", member(asked.body, "response_format", "json_schema")
+    else:
+        place, form = "text.format", member(asked.body, "text", "format")
+    why = strict_fault(form.get("schema")) if form.get("strict") is True else None
+    if why:
+        yield {"name": string(form, "name"), "why": why, "place": place}
+
+
+@rule("tool_choice.alone", "'tool_choice' is only allowed when 'tools' are specified.", param="tool_choice")
+def _choice_alone(asked: Asked) -> Iterator[Found]:
+    if asked.body.get("tool_choice") not in (None, "none", "auto") and not asked.tools:
+        yield {}
+
+
+@rule(
+    "tool_choice.unknown",
+    "Invalid value for 'tool_choice': no function named '{name}' was specified in the 'tools' parameter.",
+    param="tool_choice",
+)
+def _choice_unknown(asked: Asked) -> Iterator[Found]:
+    names = {one.text("name") for one in asked.functions}
+    choice = member(asked.body, "tool_choice")
+    chosen, allowed = choice, choice
+    if asked.protocol == "openai-chat":
+        chosen, allowed = member(choice, "function"), member(choice, "allowed_tools")
+    wanted = [string(chosen, "name")] if string(choice, "type") == "function" else []
+    wanted += [string(member(tool, "function"), "name") or string(tool, "name") for tool in objects(allowed, "tools")]
+    yield from ({"name": name} for name in wanted if name and name not in names)
+
+
+OPENAI_HEAD = (_body, _model)
+OPENAI_TOOLS = (_name, _long_name, _strict, _answer)
+OPENAI_CHOICE = (_choice_alone, _choice_unknown)
+"""In the order in which it looks; Chat has rules of its own between these."""

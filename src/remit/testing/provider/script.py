@@ -6,7 +6,6 @@ Knows no socket. Invariant: equal scripts say equal bytes to equal requests; a r
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
@@ -19,8 +18,6 @@ from remit.types.ident import Json
 from remit.wire import wire_for
 
 __all__ = ["Script", "Speaker", "Turns"]
-
-_MESSAGE_ID = re.compile(rb'("id":"msg_[0-9a-f]{24})"')
 
 Speaker = Callable[[dict[str, Json]], Said | Fault | Awaitable[Said | Fault]]
 """Makes a reply from the request body, at once or as a coroutine."""
@@ -85,11 +82,4 @@ def _worded(fault: Fault, asked: Asked) -> Fault:
         return replace(fault, status=status, headers=headers, body=error_body(asked.protocol, status, message))
     if isinstance(fault.reply, bytes):
         return replace(fault, body=fault.reply)
-    place = len(asked.messages)
-    body = scripted_body(fault.reply, wire_for(asked.protocol), place)
-    return replace(fault, body=_own_ids(body, place) if asked.protocol == "openai-responses" else body)
-
-
-def _own_ids(body: bytes, place: int) -> bytes:
-    """A response whose messages have ids of their own: the same text said twice is two items."""
-    return _MESSAGE_ID.sub(rb'\1_%d"' % place, body)
+    return replace(fault, body=scripted_body(fault.reply, wire_for(asked.protocol), len(asked.messages)))

@@ -124,6 +124,8 @@ async def _send(spoken: h11.Connection, writer: asyncio.StreamWriter, response: 
     head = h11.Response(status_code=response.status, headers=[*response.headers.items()], reason=b"")
     writer.write(spoken.send(head) or b"")
     for piece in response.pieces:
+        if writer.transport.is_closing():  # nobody listens any more
+            return False
         if isinstance(piece, Wait):
             await writer.drain()
             await piece.hold()
