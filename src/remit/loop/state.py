@@ -7,7 +7,6 @@ of a draft, which a transition makes and nobody else has seen yet.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
@@ -273,6 +272,10 @@ def seat_calls(draft: Draft, calls: tuple[CallState, ...]) -> None:
     """These are the calls now."""
     draft.calls = calls
     draft.places = {call.id: place for place, call in enumerate(calls)}
-    draft.statuses = dict(Counter(call.status for call in calls if call.turn == draft.turn))
+    statuses: dict[CallStatus, int] = {}
+    for call in calls:
+        if call.turn == draft.turn:
+            statuses[call.status] = statuses.get(call.status, 0) + 1
+    draft.statuses = statuses
     draft.earlier = sum(call.status != "ended" for call in calls if call.turn != draft.turn)
     draft.considered = 0

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import h11
 
+from remit import ambient
 from remit.model.transport import Transport
 
 __all__ = ["Connection", "ConnectionBroken"]
@@ -51,14 +52,19 @@ class Connection:
                 raise
             raise ConnectionBroken(sent=False) from None
 
-    async def response(self) -> tuple[int, Mapping[str, str]]:
+    async def response(self, limit_s: float | None) -> tuple[int, Mapping[str, str]]:
         """How the response begins: its status, and its headers by their names in lower case.
 
+        Args:
+            limit_s: for all of it, however it trickles in.
+
         Raises:
+            TimeoutError: it did not come in time.
             ConnectionBroken: there will be none.
         """
+        until_s = None if limit_s is None else ambient.monotonic_s() + limit_s
         while True:
-            event = await self._next(None)
+            event = await self._next(limit_s, until_s)
             if isinstance(event, h11.Response):
                 headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
                 return event.status_code, headers
@@ -79,13 +85,18 @@ class Connection:
             return None
         raise ConnectionBroken
 
+    @property
+    def has_rest(self) -> bool:
+        """Whether the response has not been read to its end."""
+        return self._h11.their_state is h11.SEND_BODY
+
     async def skip_rest(self) -> None:
         """Read the response to its end, for nobody.
 
         Raises:
             ConnectionBroken: it has none.
         """
-        while self._h11.their_state is h11.SEND_BODY:
+        while self.has_rest:
             await self.read(None)
 
     def reuse(self) -> bool:
@@ -104,10 +115,12 @@ class Connection:
     def close(self) -> None:
         self._transport.close()
 
-    async def _next(self, limit_s: float | None) -> object:
+    async def _next(self, limit_s: float | None, until_s: float | None = None) -> object:
         protocol = self._h11
         try:
             while (event := protocol.next_event()) is h11.NEED_DATA:
+                if until_s is not None:
+                    limit_s = max(0.0, until_s - ambient.monotonic_s())
                 protocol.receive_data(await self._transport.read(limit_s))
         except h11.RemoteProtocolError:
             raise ConnectionBroken from None

@@ -68,7 +68,8 @@ async def _first(addresses: Sequence[_Address]) -> socket.socket:
 
 
 async def _connected(family: int, place: tuple[object, ...]) -> socket.socket:
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol named, or asyncio does not turn Nagle's algorithm off: a large body would wait for the other side.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setblocking(False)
         await asyncio.get_running_loop().sock_connect(made, place)

@@ -71,7 +71,8 @@ class HttpClient:
                     whole = await self._exchange(connection, body, stream)
             except TimeoutError:
                 raise failure.timed_out("total") from None
-            await _part(connection)
+            if connection.has_rest:
+                await _part(connection)
             return whole
         finally:
             self._pool.give(connection)
@@ -109,8 +110,7 @@ class HttpClient:
         try:
             await connection.send(request, body, self._timeouts.idle)
             phase = "first_byte"
-            async with asyncio.timeout(self._timeouts.first_byte):
-                return await connection.response()
+            return await connection.response(self._timeouts.first_byte)
         except TimeoutError:
             raise failure.timed_out(phase) from None
         except ConnectionBroken as broken:

@@ -105,7 +105,7 @@ async def _pass_through(proxy: Address, transport: Transport, address: Address) 
     asked = Connection(transport)
     try:
         await asked.send(h11.Request(method="CONNECT", target=address.authority, headers=headers), b"", None)
-        status, _ = await asked.response()
+        status, _ = await asked.response(None)
     except ConnectionBroken:
         raise NoRoute("proxy_failed") from None
     if not 200 <= status < 300:
