@@ -120,7 +120,9 @@ class Connection:
         try:
             while (event := protocol.next_event()) is h11.NEED_DATA:
                 if until_s is not None:
-                    limit_s = max(0.0, until_s - ambient.monotonic_s())
+                    limit_s = until_s - ambient.monotonic_s()
+                    if limit_s <= 0:
+                        raise TimeoutError
                 protocol.receive_data(await self._transport.read(limit_s))
         except h11.RemoteProtocolError:
             raise ConnectionBroken from None
