@@ -69,15 +69,13 @@ async def run_again(record: Record, agent: Agent, *, deps: object = None, asks_o
 
 
 def _tool(tool: Tool, record: Record, asks_owners: bool) -> Tool:
-    """The tool without the functions that would ask the outside world; the same contract."""
-    from remit import manual
+    """The tool without the function that would ask the outside world who owns what; the same contract."""
 
     def owned(arguments: Arguments, ctx: Context[object]) -> bool:
         del arguments
         return not record.was_owner_denied(ctx.call)
 
-    effect = tool.effect if tool.effect.recovery is None else replace(tool.effect, recovery=manual)
-    return replace(tool, effect=effect, owns=tool.owns if asks_owners or tool.owns is None else owned)
+    return replace(tool, owns=tool.owns if asks_owners or tool.owns is None else owned)
 
 
 def _done(record: Record, agent: Agent) -> Done | None:
