@@ -48,6 +48,7 @@ def test_a_paused_run_whose_result_cannot_be_written_still_waits(desk: Desk) -> 
 def test_ctrl_c_while_the_command_is_loaded_leaves_no_traceback(desk: Desk) -> None:
     script = f"""
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it is ignored
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
         if name == "typer":

@@ -212,7 +212,9 @@ def _slow(desk: Desk, *more: str) -> subprocess.Popen[str]:
     """A process that has dispatched a write and waits for its handler."""
     (desk.here / "slow.py").write_text(HANGING)
     os.mkfifo(desk.here / "hold")
-    script = "import sys; from remit.cli import main; sys.exit(main())"
+    # Whoever runs the tests in the background of a shell has Ctrl-C ignored, and processes hand that on.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    script = f"{listen}; import sys; from remit.cli import main; sys.exit(main())"
     argv = [sys.executable, "-c", script, "run", "slow:slow", "x", "--principal", "alice", *more]
     return subprocess.Popen(argv, cwd=desk.here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
