@@ -80,7 +80,7 @@ def apply(tx: Transaction, prepared: Prepared) -> Committed:
     recorded = _recorded(run, append)
     at_ms = recorded[-1].at_ms if recorded else max(run.updated_ms, prepared.now_ms)
     if append.changes:
-        make_all(append.changes, Place(tx.db, append.run, at_ms))
+        make_all(append.changes, Place(tx.db, append.run, at_ms, tx.posted))
     if recorded:
         _chain(tx, run, recorded, prepared)
     _take(tx, append)

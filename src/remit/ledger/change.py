@@ -29,12 +29,13 @@ from remit.types.change import (
     Notify,
     OpenOperation,
     PassEvidence,
+    Post,
     RowChange,
     Spend,
     TakeNotice,
     VoidApproval,
 )
-from remit.types.codec import encode_label, encode_outcome
+from remit.types.codec import encode_delivery, encode_label, encode_outcome
 from remit.types.ident import ApprovalId, OperationId, RunId
 from remit.types.label import UNTRUSTED
 from remit.types.operation import HOLDING, Operation, OperationState, move
@@ -44,11 +45,15 @@ __all__ = ["Place", "make_all"]
 
 @dataclass(slots=True)
 class Place:
-    """Where a change is made: the database, the run whose commit it is, and the commit's moment."""
+    """Where a change is made: the database, the run whose commit it is, and the commit's moment.
+
+    `posted` are the runs whose inbox grows with it.
+    """
 
     db: apsw.Connection
     run: RunId
     at_ms: int
+    posted: set[RunId]
 
 
 def make_all(changes: Sequence[Change], at: Place) -> None:
@@ -79,6 +84,8 @@ def _make(change: RowChange, at: Place) -> None:  # the closed list, one line ea
             _move(change, at)
         case PassEvidence():
             _pass_evidence(change, at)
+        case Post():
+            _post(change, at)
         case AskPerson():
             insert(at.db, "remit_approval", change.approval, state="pending", created_ms=at.at_ms)
         case ConsumeApproval():
@@ -93,6 +100,13 @@ def _make(change: RowChange, at: Place) -> None:  # the closed list, one line ea
             _take_notice(change, at)
         case _:
             assert_never(change)
+
+
+def _post(change: Post, at: Place) -> None:
+    if one(at.db, "SELECT 1 FROM remit_run WHERE id = ?", change.run) is None:
+        raise NotFound("no such run", code="run.not_found", run=change.run)
+    execute(at.db, "INSERT INTO remit_inbox (run, text) VALUES (?, ?)", (change.run, encode_delivery(change.delivery)))
+    at.posted.add(change.run)
 
 
 def _hold(change: HoldConversation, at: Place) -> None:

@@ -142,6 +142,7 @@ class StoreLedger(ABC):
         agents: Sequence[str] | None = None,
         status: Sequence[RunStatus] | None = None,
         conversation: ConversationId | None = None,
+        parent: RunId | None = None,
         limit: int | None = 100,
     ) -> list[RunRow]:
         """Newest first; with `status=("queued",)`, oldest first."""
@@ -150,6 +151,7 @@ class StoreLedger(ABC):
             "agent": agents,
             "status": None if status is None else tuple(status),
             "conversation": conversation,
+            "parent": parent,
         }
         return self._read(lambda db: reader.runs(db, filters, limit))
 

@@ -31,6 +31,7 @@ CREATE TABLE remit_run (
     request_digest TEXT,
     status TEXT NOT NULL CHECK (status IN ('queued', 'active', 'paused', 'ended')),
     host INTEGER NOT NULL,
+    parent TEXT,
     owner TEXT,
     epoch INTEGER NOT NULL,
     sequence INTEGER NOT NULL,
@@ -44,6 +45,7 @@ CREATE TABLE remit_request (run INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;
 CREATE UNIQUE INDEX remit_run_request ON remit_run (tenant, subject, agent, request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX remit_run_status ON remit_run (status, number);
 CREATE INDEX remit_run_owner ON remit_run (owner) WHERE status = 'active';
+CREATE INDEX remit_run_parent ON remit_run (parent, number) WHERE parent IS NOT NULL;
 CREATE INDEX remit_run_tenant ON remit_run (tenant, number);
 CREATE INDEX remit_run_conversation ON remit_run (tenant, conversation, number) WHERE conversation IS NOT NULL;
 CREATE INDEX remit_run_expiry ON remit_run (expires_ms) WHERE status = 'paused' AND expires_ms IS NOT NULL;

@@ -67,7 +67,7 @@ class CallState:
     status: CallStatus = "proposed"
     counted: bool = False
     lost: int = 0
-    effect: Literal["read", "write", "ask"] | None = None
+    effect: Literal["read", "write", "ask", "agent"] | None = None
     resources: tuple[str, ...] | None = None
     key: Digest | None = None
     joined: CallId | None = None

@@ -88,7 +88,7 @@ class Tool:
         return made(*by_schema(name, description, schema=schema, handler=handler, options=options))
 
     @property
-    def effect_kind(self) -> Literal["read", "write", "ask"]:
+    def effect_kind(self) -> Literal["read", "write", "ask", "agent"]:
         """What it does to the world."""
         return self.effect.kind
 

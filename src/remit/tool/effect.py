@@ -29,6 +29,7 @@ __all__ = [
     "RUN",
     "Effect",
     "Happened",
+    "InDoubt",
     "KeyFunction",
     "NoEffect",
     "Reconciler",
@@ -160,12 +161,12 @@ def reconcile(fn: Reconciler, settle_s: float | None = None, attempts: int = 2) 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a tool does: `READ`, `write(...)`, or `ask` for the built-in tools that only talk.
+    """What a tool does: `READ`, `write(...)`, `ask` for the built-in tools that only talk, `agent` for another agent's run.
 
     `atomic`: an exception of the handler proves that nothing happened.
     """
 
-    kind: Literal["read", "write", "ask"]
+    kind: Literal["read", "write", "ask", "agent"]
     once_per: Sameness | None = None
     recovery: Recovery | None = None
     atomic: bool = False
@@ -221,6 +222,13 @@ def _sameness(once_per: str | tuple[str, ...] | KeyFunction | Sameness) -> Samen
         return Sameness("key", None, tuple(once_per))
     problem = "once_per= of write() is parameter names, a function that is not async, key(...), RUN, CONVERSATION or CALL"
     raise DefinitionError(problem, code="definition.once_per")
+
+
+class InDoubt(Exception):
+    """Raised by a handler: it may have happened. Counts before `atomic=True`. The message is for the operator.
+
+    `NoEffect` is the opposite; anything else that a handler of a write raises is in doubt unless the write is `atomic`.
+    """
 
 
 class NoEffect(Exception):

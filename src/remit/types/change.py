@@ -7,6 +7,7 @@ from typing import Literal
 
 from remit.types.approval import Approval, ApprovalState
 from remit.types.budget import Spent
+from remit.types.delivery import Delivery
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId
 from remit.types.label import Label
 from remit.types.operation import Move, Operation, OperationState
@@ -26,6 +27,7 @@ __all__ = [
     "Notify",
     "OpenOperation",
     "PassEvidence",
+    "Post",
     "RowChange",
     "Spend",
     "TakeNotice",
@@ -99,6 +101,14 @@ class PassEvidence:
 
     operation: OperationId
     evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Put a delivery into another run's inbox."""
+
+    run: RunId
+    delivery: Delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +192,7 @@ RowChange = (
     | OpenOperation
     | MoveOperation
     | PassEvidence
+    | Post
     | AskPerson
     | ConsumeApproval
     | VoidApproval

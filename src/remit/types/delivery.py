@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from remit.types.ident import ApprovalId, OperationId, RunId
+from remit.types.ident import ApprovalId, CallId, OperationId, RunId
 from remit.types.outcome import Outcome
 
-__all__ = ["CancelRun", "Decision", "Delivered", "Delivery", "LateReport", "OwnerGone", "Settlement", "Withdrawal"]
+__all__ = [
+    "CancelRun",
+    "ChildEnded",
+    "Decision",
+    "Delivered",
+    "Delivery",
+    "LateReport",
+    "OwnerGone",
+    "Settlement",
+    "Withdrawal",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +89,16 @@ class OwnerGone:
     kind: Literal["owner_gone"] = "owner_gone"
 
 
-Delivery = Decision | CancelRun | Withdrawal | Settlement | LateReport | OwnerGone
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildEnded:
+    """The run that answers a call of this one has ended."""
+
+    call: CallId
+    child: RunId
+    kind: Literal["child_ended"] = "child_ended"
+
+
+Delivery = Decision | CancelRun | Withdrawal | Settlement | LateReport | OwnerGone | ChildEnded
 
 
 @dataclass(frozen=True, slots=True)

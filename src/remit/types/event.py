@@ -23,6 +23,8 @@ __all__ = [
     "CallConsidered",
     "CallEnded",
     "CancelRequested",
+    "ChildReturned",
+    "ChildWaiting",
     "Contradicted",
     "Event",
     "MessageAppended",
@@ -36,7 +38,10 @@ __all__ = [
     "RunEnded",
     "RunStarted",
     "Settled",
+    "Share",
     "ToolRecorded",
+    "Undo",
+    "UndoBegun",
     "Waiting",
 ]
 
@@ -48,7 +53,15 @@ class ToolRecorded:
     name: str
     wire_name: str
     contract: Digest
-    effect: Literal["read", "write", "ask"]
+    effect: Literal["read", "write", "ask", "agent"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A run higher up in the tree, and its budget as JSON text: whatever a run below takes is taken from it as well."""
+
+    run: RunId
+    budget: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +71,8 @@ class RunStarted:
     `fallbacks` are the identities of the models that are asked, in this order, where `model` does not answer.
     `server_writes` are the types of provider-run tools that may change something: each request is a write itself.
     `answers_only`: the conversation's last reply waits for a request that adds no words to it.
+    `parent` and `parent_call`: the run and its call that this run answers, if it is a child; then `shares` are the runs
+    above it, the parent first, and `scopes` all that it may ever have.
     """
 
     agent: str
@@ -84,6 +99,9 @@ class RunStarted:
     max_tokens: int = 0
     server_writes: tuple[str, ...] = ()
     answers_only: bool = False
+    parent: RunId | None = None
+    parent_call: CallId | None = None
+    shares: tuple[Share, ...] = ()
     kind: Literal["run.started"] = "run.started"
 
 
@@ -179,7 +197,7 @@ class CallConsidered:
 
     call: CallId
     tool: str
-    effect: Literal["read", "write", "ask"] | None
+    effect: Literal["read", "write", "ask", "agent"] | None
     contract: Digest | None
     arguments: str | None
     digest: Digest | None
@@ -309,6 +327,56 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChildWaiting:
+    """The run that answers this call waits for people: about these, until `expires_ms` at the earliest."""
+
+    call: CallId
+    child: RunId
+    approvals: tuple[ApprovalId, ...] = ()
+    expires_ms: int | None = None
+    kind: Literal["child.waiting"] = "child.waiting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildReturned:
+    """The run that answers this call, and that had waited, has ended: the call is looked at again."""
+
+    call: CallId
+    child: RunId
+    kind: Literal["child.returned"] = "child.returned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """What takes back a step of a workflow that is done: a call like any other. `arguments` is JSON text."""
+
+    step: CallId
+    call: CallId
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoBegun:
+    """A workflow failed: from now on its function is not called any more, and these are made, in this order.
+
+    Args:
+        reason: the stable code of what failed.
+        message: the same for people.
+        step: the step that failed, where one did.
+        undos: of the steps that are done, the last one first.
+        stuck: steps that may have happened and that nothing here takes back.
+    """
+
+    reason: str
+    message: str
+    step: CallId | None = None
+    undos: tuple[Undo, ...] = ()
+    stuck: tuple[CallId, ...] = ()
+    kind: Literal["workflow.undo_begun"] = "workflow.undo_begun"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
     """An owner took the run up. `scopes_from` says where the principal's scopes of now come from.
 
@@ -374,6 +442,9 @@ Event = (
     | AnswerChecked
     | CancelRequested
     | Waiting
+    | ChildWaiting
+    | ChildReturned
+    | UndoBegun
     | Resumed
     | Settled
     | Contradicted

@@ -143,6 +143,7 @@ class Ledger(Protocol):
         agents: Sequence[str] | None = None,
         status: Sequence[RunStatus] | None = None,
         conversation: ConversationId | None = None,
+        parent: RunId | None = None,
         limit: int | None = 100,
     ) -> list[RunRow]:
         """Newest first; with `status=("queued",)`, oldest first."""

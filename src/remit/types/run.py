@@ -27,7 +27,8 @@ RunStatus = Literal["queued", "active", "paused", "ended"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """The ledger's row of a run. `head` is the hash of its last event, `epoch` counts its owners."""
+    """The ledger's row of a run. `head` is the hash of its last event, `epoch` counts its owners; `parent` is the run whose
+    call it answers."""
 
     id: RunId
     root: RunId
@@ -39,6 +40,7 @@ class RunRow:
     request_digest: str | None
     status: RunStatus
     host: bool = False
+    parent: RunId | None = None
     owner: OwnerId | None = None
     epoch: int = 0
     sequence: int = 0
