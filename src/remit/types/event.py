@@ -11,9 +11,11 @@ from typing import Literal
 from remit.types.budget import Usage
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId, Wording
 from remit.types.label import TRUSTED, Label
+from remit.types.later import Contradicted, Settled
 from remit.types.model import Call, Mend, Stop
 from remit.types.operation import ClosedCode, Move, OperationState
 from remit.types.outcome import Outcome
+from remit.types.tree import ChildReturned, ChildWaiting, Share, UndoBegun
 
 __all__ = [
     "AgentChanged",
@@ -38,9 +40,7 @@ __all__ = [
     "RunEnded",
     "RunStarted",
     "Settled",
-    "Share",
     "ToolRecorded",
-    "Undo",
     "UndoBegun",
     "Waiting",
 ]
@@ -57,22 +57,14 @@ class ToolRecorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """A run higher up in the tree, and its budget as JSON text: whatever a run below takes is taken from it as well."""
-
-    run: RunId
-    budget: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
     """First of every run. `head` is the request's unchanging part, verbatim; `budget` is JSON text.
 
     `fallbacks` are the identities of the models that are asked, in this order, where `model` does not answer.
     `server_writes` are the types of provider-run tools that may change something: each request is a write itself.
     `answers_only`: the conversation's last reply waits for a request that adds no words to it.
-    `parent` and `parent_call`: the run and its call that this run answers, if it is a child; then `shares` are the runs
-    above it, the parent first, and `scopes` all that it may ever have.
+    `parent`, `parent_call`: the call that this run answers; then `shares` are the runs above it, the parent first, and
+    `scopes` all that it may ever have.
     """
 
     agent: str
@@ -167,8 +159,7 @@ class Replied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFailed:
-    """A model request brought no reply. `started`: the provider may have begun with it; if not, what was reserved is given
-    back."""
+    """A model request brought no reply. `started`: the provider may have begun with it; if not, what was reserved is free."""
 
     turn: int
     attempt: int
@@ -296,8 +287,8 @@ class ResultsAppended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerChecked:
-    """The model stopped: whether the answer has its type and `done=` holds. `message` is what the model is told, `code`
-    is `answer.invalid`, `answer.error`, `done.not` or `done.error`, `detail` is for the operator: what a check raised."""
+    """The model stopped: whether the answer has its type and `done=` holds. `message` is for the model, `detail` for the
+    operator (what a check raised); `code` is `answer.invalid`, `answer.error`, `done.not` or `done.error`."""
 
     turn: int
     valid: bool
@@ -327,56 +318,6 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChildWaiting:
-    """The run that answers this call waits for people: about these, until `expires_ms` at the earliest."""
-
-    call: CallId
-    child: RunId
-    approvals: tuple[ApprovalId, ...] = ()
-    expires_ms: int | None = None
-    kind: Literal["child.waiting"] = "child.waiting"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildReturned:
-    """The run that answers this call, and that had waited, has ended: the call is looked at again."""
-
-    call: CallId
-    child: RunId
-    kind: Literal["child.returned"] = "child.returned"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undo:
-    """What takes back a step of a workflow that is done: a call like any other. `arguments` is JSON text."""
-
-    step: CallId
-    call: CallId
-    tool: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoBegun:
-    """A workflow failed: from now on its function is not called any more, and these are made, in this order.
-
-    Args:
-        reason: the stable code of what failed.
-        message: the same for people.
-        step: the step that failed, where one did.
-        undos: of the steps that are done, the last one first.
-        stuck: steps that may have happened and that nothing here takes back.
-    """
-
-    reason: str
-    message: str
-    step: CallId | None = None
-    undos: tuple[Undo, ...] = ()
-    stuck: tuple[CallId, ...] = ()
-    kind: Literal["workflow.undo_begun"] = "workflow.undo_begun"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
     """An owner took the run up. `scopes_from` says where the principal's scopes of now come from.
 
@@ -389,27 +330,6 @@ class Resumed:
     agent_digest: Digest | None = None
     models: tuple[str, ...] = ()
     kind: Literal["run.resumed"] = "run.resumed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """An unknown operation was settled by a person after its call was answered."""
-
-    operation: OperationId
-    happened: bool
-    by: str
-    reason: str
-    kind: Literal["operation.settled"] = "operation.settled"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contradicted:
-    """Two reports about one operation cannot both be true; a person should look. `newer` also holds its key."""
-
-    operation: OperationId
-    evidence: str
-    newer: OperationId | None = None
-    kind: Literal["operation.contradicted"] = "operation.contradicted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

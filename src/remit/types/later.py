@@ -1,0 +1,34 @@
+"""What the events say of what came to light after a call was answered, or after its run ended.
+
+Part of the closed list in `remit.types.event`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from remit.types.ident import OperationId
+
+__all__ = ["Contradicted", "Settled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """An unknown operation was settled by a person after its call was answered."""
+
+    operation: OperationId
+    happened: bool
+    by: str
+    reason: str
+    kind: Literal["operation.settled"] = "operation.settled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradicted:
+    """Two reports about one operation cannot both be true; a person should look. `newer` also holds its key."""
+
+    operation: OperationId
+    evidence: str
+    newer: OperationId | None = None
+    kind: Literal["operation.contradicted"] = "operation.contradicted"
