@@ -6,7 +6,8 @@ SHOP = '''
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit import READ, TRUSTED, Agent, Budget, Context, ScriptedModel, ask_user, call, manual, never, tool, when, write
+from remit import READ, TRUSTED, Agent, Budget, Context, Flow, ScriptedModel, ask_user, call, manual, never, tool, undo, when
+from remit import workflow, write
 
 
 @dataclass
@@ -140,5 +141,26 @@ noter = Agent(
     tools=[read_note],
     done=is_read,
 )
+
+
+@tool(effect=write(once_per="charge_id", recovery=manual), approve=never, label=TRUSTED)
+async def reopen(charge_id: str, ctx: Context[Shop]) -> str:
+    """Take a refund back.
+
+    Args:
+        charge_id: the charge
+    """
+    ctx.deps.write(f"{charge_id} reopened")
+    return "reopened"
+
+
+@workflow(tools=[issue_refund, reopen])
+async def refund(flow: Flow[Shop], charge_id: str, right: bool = True) -> dict:
+    await flow.approve(f"Refund {charge_id}?", scope="billing:approve")
+    done = await flow.call(issue_refund, charge_id=charge_id, amount_cents=500, undo=undo(reopen, charge_id=charge_id))
+    await flow.check("right", lambda ctx: right or "the books are wrong")
+    return done
+
+
 not_an_agent = 7
 '''

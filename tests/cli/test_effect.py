@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
 
 import pytest
 
 from cli.conftest import Desk
+from remit import SqliteLedger, Unknown
+from remit.types.delivery import LateReport
+from remit.types.ident import OperationId, RunId
 
 
 def _unknown(desk: Desk) -> tuple[str, str]:
@@ -193,3 +197,26 @@ def test_runs_says_how_those_that_ended_did(desk: Desk) -> None:
     assert listed.count("  ended, finished  ") == 2
     assert listed.count("  ended, stopped  ") == 1
     assert [row["end"] for row in desk("runs", "--json").json["runs"]] == ["finished", None, "stopped", "finished"]
+
+
+def test_show_tells_what_was_reported_late_and_moved_nothing(desk: Desk) -> None:
+    run, operation = _unknown(desk)
+    assert desk("settle", operation, "--happened", "--by", "bob", "--reason", "seen in the books").code == 0
+    asyncio.run(_reported(desk, run, operation))
+    assert desk("recover", "--agent", "shop:mailer").code == 0
+    shown = desk("show", run).out
+    assert f"{operation} send_mail: succeeded, settled by bob; reported as well:" in shown
+    assert "looked like a 504" in shown
+    assert "looked like a 504" not in desk("show", run, "--no-content").out
+    [row] = desk("show", run, "--json").json["operations"]
+    assert "looked like a 504" in str(row["evidence"][-1])
+    assert desk("audit", "verify").code == 0
+
+
+async def _reported(desk: Desk, run: str, operation: str) -> None:
+    """What is said of an attempt long after it was given up, and is neither a yes nor a no."""
+    outcome = Unknown(code="unknown", message="looked like a 504")
+    ledger = SqliteLedger(desk.here / "remit.db")
+    await ledger.open()
+    await ledger.post(RunId(run), LateReport(operation=OperationId(operation), attempt=1, outcome=outcome))
+    await ledger.aclose()

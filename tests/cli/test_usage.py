@@ -17,7 +17,7 @@ from remit.cli import EXIT_CODES
 
 COMMANDS = [
     "demo", "run", "runs", "show", "resume", "cancel", "approvals", "approve", "deny", "answer", "operations", "settle",
-    "withdraw", "recover", "audit", "audit verify",
+    "withdraw", "recover", "audit", "audit verify", "audit head", "forget", "compact",
 ]  # fmt: skip
 READING = [
     ["runs"],
@@ -33,6 +33,9 @@ READING = [
     ["withdraw", "op_1", "--by", "bob"],
     ["recover", "--agent", "shop:talker"],
     ["audit", "verify"],
+    ["audit", "head"],
+    ["forget", "run_1", "--by", "bob", "--reason", "asked"],
+    ["compact"],
 ]
 TYPED = """
 --json --by --reason --agent --ledger --scope --happened --did-not-happen --arguments --result --run --limit --status

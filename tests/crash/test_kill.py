@@ -10,9 +10,19 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from remit import SqliteLedger
+import pytest
+
+from crash.store import ledger_of, put
+from remit.ledger import ledger_named
 
 WORKER = Path(__file__).with_name("worker.py")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Where the ledgers of a test are: files in it, or schemas of a server."""
+    put(tmp_path, request.param)
+    return tmp_path
 
 
 def books(folder: Path) -> list[dict[str, str]]:
@@ -22,7 +32,7 @@ def books(folder: Path) -> list[dict[str, str]]:
 
 async def look(folder: Path) -> tuple[list[str], list[object], list[str]]:
     """The ledger afterwards: faults, operations, and calls without exactly one answer."""
-    ledger = SqliteLedger(folder / "remit.db")
+    ledger = ledger_named(ledger_of(folder))
     await ledger.open()
     try:
         faults = await ledger.verify()
@@ -79,8 +89,8 @@ def states(place: Path, at: str) -> dict[str, str]:
     return {one.tool: one.state for one in operations if one.state != "failed"}
 
 
-def test_killed_at_every_durable_write_and_started_again_nothing_happens_twice_and_nothing_is_lost(tmp_path: Path) -> None:
-    places = killed_at_every(tmp_path, "three", "commit.")
+def test_killed_at_every_durable_write_and_started_again_nothing_happens_twice_and_nothing_is_lost(folder: Path) -> None:
+    places = killed_at_every(folder, "three", "commit.")
     for at, place in places.items():
         assert said(place)["how"] == "Finished", at
         count = Counter(line["kind"] for line in books(place))
@@ -96,8 +106,8 @@ def test_killed_at_every_durable_write_and_started_again_nothing_happens_twice_a
     assert len(places) >= 8, "too few durable writes were killed to mean anything"
 
 
-def test_killed_at_every_crash_point_of_a_run_with_people_each_effect_happens_once(tmp_path: Path) -> None:
-    places = killed_at_every(tmp_path, "people", "")
+def test_killed_at_every_crash_point_of_a_run_with_people_each_effect_happens_once(folder: Path) -> None:
+    places = killed_at_every(folder, "people", "")
     for at, place in places.items():
         assert said(place)["how"] == "Finished", at
         assert sorted(line["kind"] for line in books(place)) == ["asked", "keyed"], at
@@ -126,13 +136,13 @@ def test_killed_at_every_crash_point_a_request_in_which_the_provider_acts_is_nev
     assert ends == {"finished", "model.unknown"}
 
 
-def test_beside_a_live_owner_held_at_any_durable_write_a_resume_is_told_and_a_request_joins(tmp_path: Path) -> None:
+def test_beside_a_live_owner_held_at_any_durable_write_a_resume_is_told_and_a_request_joins(folder: Path) -> None:
     for at in range(1, 60):
-        (tmp_path / str(at)).mkdir()
-        os.mkfifo(tmp_path / str(at) / "held")
-        os.mkfifo(tmp_path / str(at) / "go")
-    finish([begin(tmp_path, role) for role in ("hold", "beside")])
-    places = [one for one in tmp_path.iterdir() if (one / "beside").exists()]
+        (folder / str(at)).mkdir()
+        os.mkfifo(folder / str(at) / "held")
+        os.mkfifo(folder / str(at) / "go")
+    finish([begin(folder, role) for role in ("hold", "beside")])
+    places = [one for one in folder.iterdir() if (one / "beside").exists()]
     assert len(places) >= 8, "too few durable writes were held to mean anything"
     told: set[object] = set()
     for place in places:
@@ -146,12 +156,12 @@ def test_beside_a_live_owner_held_at_any_durable_write_a_resume_is_told_and_a_re
     assert told <= {"no run", "run.owned", "Finished ended"}
 
 
-def test_two_processes_with_conflicting_keys_leave_books_that_equal_the_ledger(tmp_path: Path) -> None:
-    for out in finish([begin(tmp_path, "load") for _ in range(2)]):
+def test_two_processes_with_conflicting_keys_leave_books_that_equal_the_ledger(folder: Path) -> None:
+    for out in finish([begin(folder, "load") for _ in range(2)]):
         assert json.loads(out)["runs"] == 200
-    faults, operations, odd = asyncio.run(look(tmp_path))
+    faults, operations, odd = asyncio.run(look(folder))
     assert (faults, odd) == ([], [])
     succeeded = Counter(json.loads(one.arguments)["name"] for one in operations if one.state == "succeeded")
-    assert succeeded == Counter(line["name"] for line in books(tmp_path))
+    assert succeeded == Counter(line["name"] for line in books(folder))
     assert set(succeeded.values()) == {1}
     assert not [one for one in operations if one.state in ("dispatched", "unknown", "awaiting_approval")]

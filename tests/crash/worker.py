@@ -19,6 +19,10 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from crash.store import ledger_of
 from remit import (
     CALL,
     DID_NOT,
@@ -167,7 +171,7 @@ def with_people(body: dict[str, object]) -> object:
 
 def trio(folder: Path) -> Remit:
     agent = Agent("three", model=ScriptedModel(three_writes), instructions="Write.", tools=[keyed, asked, blind])
-    return Remit(ledger=folder / "remit.db", agents=[agent], deps=Books(folder))
+    return Remit(ledger=ledger_of(folder), agents=[agent], deps=Books(folder))
 
 
 async def three(folder: Path) -> dict[str, object]:
@@ -179,7 +183,7 @@ async def three(folder: Path) -> dict[str, object]:
 async def people(folder: Path) -> dict[str, object]:
     boss = Principal("bob", scopes=frozenset({"boss"}))
     agent = Agent("people", model=ScriptedModel(with_people), instructions="Ask.", tools=[keyed, signed, ask_user])
-    async with Remit(ledger=folder / "remit.db", agents=[agent], deps=Books(folder)) as remit:
+    async with Remit(ledger=ledger_of(folder), agents=[agent], deps=Books(folder)) as remit:
         run = await remit.run("people", "go", principal=WHO, request_id="one")
         while isinstance(run, Paused):
             for row in run.approvals:
@@ -201,7 +205,7 @@ async def hosted(folder: Path) -> dict[str, object]:
     runs_code = {"type": "code_execution_20250825", "name": "code_execution"}
     code = server_tool(runs_code, effect=write(once_per=CALL, recovery=manual))
     agent = Agent("hosted", model=ScriptedModel(provider), stream=True, tools=[keyed], server_tools=[code])
-    async with Remit(ledger=folder / "remit.db", agents=[agent], deps=books) as remit:
+    async with Remit(ledger=ledger_of(folder), agents=[agent], deps=books) as remit:
         run = await remit.run("hosted", "go", principal=WHO, request_id="one")
         return {"how": type(run).__name__, "open": list(run.open_operations), "run": run.id, "reason": run.reason}
 
@@ -288,7 +292,7 @@ async def load(folder: Path, runs: int = 200) -> None:
         return call("contested", name=f"charge-{number % 40}", number=number)
 
     agent = Agent("load", model=ScriptedModel(one_write), instructions="Write.", tools=[contested], budget=Budget(turns=4))
-    async with Remit(ledger=folder / "remit.db", agents=[agent], deps=Books(folder)) as remit:
+    async with Remit(ledger=ledger_of(folder), agents=[agent], deps=Books(folder)) as remit:
         limit = asyncio.Semaphore(16)
 
         async def one(number: int) -> None:

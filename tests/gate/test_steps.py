@@ -13,6 +13,7 @@ from remit.types.event import CallConsidered
 from remit.types.label import TRUSTED, UNTRUSTED, Label
 from remit.types.outcome import NotRun, Refused, Succeeded
 from remit.types.principal import Principal
+from remit.types.sandbox import End, Work
 
 RAN: list[object] = []
 
@@ -82,7 +83,21 @@ async def limited() -> str:
     return "ok"
 
 
-@tool(effect=READ, sandbox="container", label=TRUSTED)
+class Absent:
+    """A sandbox that no machine has."""
+
+    def unfit(self, handler: object, effect: str) -> str | None:
+        del handler, effect
+
+    async def absent(self) -> str | None:
+        return "no machine has it"
+
+    async def run(self, work: Work) -> End:
+        del work
+        return End()
+
+
+@tool(effect=READ, sandbox=Absent(), label=TRUSTED)
 async def boxed() -> str:
     """Look from inside a box."""
     return "ok"

@@ -7,7 +7,7 @@ import pytest
 from ledger.support import Store
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     """The contract holds for every kind of ledger."""
     return Store(request.param, tmp_path)

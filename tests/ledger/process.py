@@ -15,7 +15,7 @@ WORKER = Path(__file__).with_name("worker.py")
 def spawn(store: Store, role: str, name: str, count: int = 1) -> subprocess.Popen[str]:
     paths = os.pathsep.join([str(WORKER.parent.parent), *sys.path])
     return subprocess.Popen(
-        [sys.executable, str(WORKER), str(store.path), role, name, str(count)],
+        [sys.executable, str(WORKER), store.address, role, name, str(count)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

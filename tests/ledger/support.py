@@ -7,9 +7,11 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
 
+from database.server import server
 from remit import ambient
 from remit.canonical import digest
 from remit.ledger import MemoryLedger, SqliteLedger
+from remit.ledger.postgres import PostgresLedger
 from remit.types.approval import Approval
 from remit.types.change import AskPerson, Change, Create
 from remit.types.event import ApprovalRequested, CancelRequested, Event, OperationMoved, RunEnded
@@ -17,8 +19,9 @@ from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, Operat
 from remit.types.ledger import Append, Committed, Stamped
 from remit.types.operation import Operation
 from remit.types.run import RunRow, RunStatus
+from remit.types.stream import Delta
 
-AnyLedger = MemoryLedger | SqliteLedger
+AnyLedger = MemoryLedger | SqliteLedger | PostgresLedger
 
 RUN = RunId("run_1")
 OPERATION = OperationId("op_1")
@@ -33,11 +36,26 @@ class Store:
     def __init__(self, kind: str, directory: Path) -> None:
         self.kind = kind
         self.path = directory / "ledger.db"
+        self.schema = server().clean() if kind == "postgres" else ""
         self._opened: list[AnyLedger] = []
 
+    @property
+    def address(self) -> str:
+        """What names it to other processes."""
+        return f"{server().address()}&schema={self.schema}" if self.kind == "postgres" else str(self.path)
+
+    def make(self) -> AnyLedger:
+        """A ledger on it, not yet opened."""
+        match self.kind:
+            case "sqlite":
+                return SqliteLedger(self.path)
+            case "postgres":
+                return PostgresLedger(server().url(), schema=self.schema)
+            case _:
+                return MemoryLedger(store=next((one for one in self._opened if isinstance(one, MemoryLedger)), None))
+
     async def open(self) -> AnyLedger:
-        first = next((one for one in self._opened if isinstance(one, MemoryLedger)), None)
-        ledger = SqliteLedger(self.path) if self.kind == "sqlite" else MemoryLedger(store=first)
+        ledger = self.make()
         await ledger.open()
         self._opened.append(ledger)
         return ledger
@@ -195,6 +213,16 @@ async def ask(pen: Pen, **other: object) -> Approval:
 
 def ended() -> RunEnded:
     return RunEnded(how="finished", reason="done")
+
+
+async def hears(ledger: AnyLedger, expected: list[Delta], *, after: int, run: RunId = RUN, index: int = 0) -> bool:
+    """Whether these, and no others, are heard, at once or as soon as what was published has come."""
+    seen = await ledger.changed(-1, timeout_s=0)
+    while (found := await ledger.deltas(run, after=after, index=index)) != expected:
+        if (now := await ledger.changed(seen, timeout_s=5)) == seen:
+            raise AssertionError(found)
+        seen = now
+    return True
 
 
 def conversation(name: str = "ticket-1") -> ConversationId:

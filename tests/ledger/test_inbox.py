@@ -11,8 +11,9 @@ import pytest
 from ledger.support import APPROVAL, OPERATION, RUN, Pen, Store, ask, said, start
 from remit.errors import InputError, LedgerError, NotFound
 from remit.ledger import SqliteLedger
-from remit.types.delivery import CancelRun, Decision, LateReport, OwnerGone, Settlement, Withdrawal
-from remit.types.ident import RunId
+from remit.types.change import Post
+from remit.types.delivery import CancelRun, ChildEnded, Decision, LateReport, OwnerGone, Settlement, Withdrawal
+from remit.types.ident import CallId, RunId
 from remit.types.outcome import Succeeded
 
 LATE = LateReport(operation=OPERATION, attempt=1, outcome=Succeeded(value={"refund": 2**70}))
@@ -178,3 +179,34 @@ def test_a_late_report_that_cannot_be_written_is_logged_and_raises_nothing(
     with caplog.at_level(logging.ERROR, logger="remit.ledger"):
         store.tell(story)
     assert len([one for one in caplog.messages if f"late report of operation {OPERATION}" in one]) == 2
+
+
+def test_a_run_tells_another_one_in_its_own_commit_or_not_at_all(store: Store) -> None:
+    async def story() -> None:
+        ledger = await store.open()
+        told, teller = Pen(ledger), Pen(ledger, RunId("run_2"))
+        await told.start()
+        await teller.start()
+        news = ChildEnded(call=CallId("1.0"), child=teller.run)
+        with pytest.raises(NotFound):
+            await teller.write(said(), changes=(Post(RUN, news), Post(RunId("nobody"), news)))
+        assert await ledger.inbox(RUN) == []
+        waiting = asyncio.ensure_future(ledger.wait_inbox(RUN, after=0, timeout_s=5))
+        await teller.write(said(), changes=(Post(RUN, news),))
+        assert await waiting
+        assert [one.delivery for one in await ledger.inbox(RUN)] == [news]
+
+    store.tell(story)
+
+
+def test_the_runs_that_answer_calls_of_a_run_are_found_by_it(store: Store) -> None:
+    async def story() -> None:
+        ledger = await store.open()
+        await Pen(ledger).start()
+        for name in ("run_2", "run_3"):
+            await Pen(ledger, RunId(name)).start(parent=RUN, root=RUN)
+        assert [row.id for row in await ledger.runs(parent=RUN)] == ["run_3", "run_2"]
+        assert [row.parent for row in await ledger.runs()] == [RUN, RUN, None]
+        assert await ledger.runs(parent=RunId("run_2")) == []
+
+    store.tell(story)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from dataclasses import replace
 
@@ -10,12 +11,12 @@ import pytest
 
 from ledger.support import APPROVAL, OPERATION, RUN, Pen, Store, approval, ask, ended, moved, operation, requested, said
 from remit.canonical import digest
-from remit.ledger import SqliteLedger
+from remit.ledger import MemoryLedger, SqliteLedger
 from remit.types.change import AskPerson, ConsumeApproval, KeepBlob, MoveOperation, OpenOperation
 from remit.types.codec import encode_outcome
 from remit.types.delivery import Decision
-from remit.types.event import ApprovalDecided, OperationMoved, RunStarted
-from remit.types.ident import CallId, Digest, OperationId, RunId, Wording
+from remit.types.event import ApprovalDecided, ChildStarted, OperationMoved, RunStarted
+from remit.types.ident import CallId, Digest, OperationId, RunId, Wording, child_of
 from remit.types.label import TRUSTED
 from remit.types.operation import settler
 from remit.types.outcome import Succeeded
@@ -303,6 +304,7 @@ TAMPERED: dict[str, tuple[str, str]] = {
         "does not follow from the event before it",
     ),
     "whose run it is": ("UPDATE remit_run SET host = 1 - host", "its row names another host"),
+    "whose call it answers": ("UPDATE remit_run SET parent = 'run_x'", "its row names another parent"),
     "what was asked": ("UPDATE remit_run SET request_digest = 'd'", "its row names another request_digest"),
     "an operation's evidence": (
         "UPDATE remit_operation SET evidence = '[' WHERE id = 'op_1'",
@@ -402,3 +404,20 @@ def test_a_chain_that_starts_with_another_runs_hash_is_found(file: Store) -> Non
         assert any("run run_x, event 1: does not follow" in fault for fault in await ledger.verify())
 
     file.tell(story)
+
+
+def test_a_run_that_says_it_answers_a_call_which_nobody_has_announced_is_named() -> None:
+    async def story() -> None:
+        ledger = MemoryLedger()
+        await ledger.open()
+        call, child = CallId("1.0"), child_of(RUN, CallId("1.0"))
+        parent = Pen(ledger)
+        await parent.start(started())
+        begun = replace(started(), parent=RUN, parent_call=call)
+        await Pen(ledger, child).start(begun, parent=RUN, root=RUN)
+        (fault,) = await ledger.verify()
+        assert "whose events do not say so" in fault
+        await parent.write(ChildStarted(call=call, child=child))
+        assert await ledger.verify() == []
+
+    asyncio.run(story())

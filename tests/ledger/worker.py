@@ -1,21 +1,21 @@
-"""A process on a ledger's file, for stories of several: `worker.py FILE ROLE NAME COUNT`."""
+"""A process on a ledger, for stories of several: `worker.py PLACE ROLE NAME COUNT`."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
 
 from ledger.support import Pen, moved, operation, said
 from remit.errors import KeyTaken
-from remit.ledger import SqliteLedger
+from remit.ledger import SqliteLedger, ledger_named
+from remit.ledger.postgres import PostgresLedger
 from remit.types.change import OpenOperation
 from remit.types.delivery import CancelRun
 from remit.types.ident import Digest, OperationId, RunId
 from remit.types.stream import Delta
 
 
-async def write(ledger: SqliteLedger, name: str, count: int) -> None:
+async def write(ledger: SqliteLedger | PostgresLedger, name: str, count: int) -> None:
     """Many runs at once, each with an operation; keys are shared with whoever else runs this."""
 
     async def one(number: int) -> bool:
@@ -32,7 +32,7 @@ async def write(ledger: SqliteLedger, name: str, count: int) -> None:
     print(sum(await asyncio.gather(*(one(number) for number in range(count)))), flush=True)
 
 
-async def endless(ledger: SqliteLedger, name: str, count: int) -> None:
+async def endless(ledger: SqliteLedger | PostgresLedger, name: str, count: int) -> None:
     """Append without end, telling each sequence once it is durable."""
 
     async def one(number: int) -> None:
@@ -45,14 +45,14 @@ async def endless(ledger: SqliteLedger, name: str, count: int) -> None:
     await asyncio.gather(*(one(number) for number in range(count)))
 
 
-async def hold(ledger: SqliteLedger, name: str, count: int) -> None:
+async def hold(ledger: SqliteLedger | PostgresLedger, name: str, count: int) -> None:
     """Own a run until the parent closes the pipe."""
     await Pen(ledger, RunId(f"run_{name}")).start()
     print(ledger.owner, flush=True)
     await asyncio.to_thread(sys.stdin.read)
 
 
-async def tell(ledger: SqliteLedger, name: str, count: int) -> None:
+async def tell(ledger: SqliteLedger | PostgresLedger, name: str, count: int) -> None:
     """Post to a run when the parent says so."""
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
@@ -60,7 +60,7 @@ async def tell(ledger: SqliteLedger, name: str, count: int) -> None:
     print("posted", flush=True)
 
 
-async def say(ledger: SqliteLedger, name: str, count: int) -> None:
+async def say(ledger: SqliteLedger | PostgresLedger, name: str, count: int) -> None:
     """Publish a delta for each line of the parent's, and stay."""
     run = RunId(f"run_{name}")
     print(ledger.owner, flush=True)
@@ -71,12 +71,12 @@ async def say(ledger: SqliteLedger, name: str, count: int) -> None:
     await asyncio.to_thread(sys.stdin.read)
 
 
-async def main(path: Path, role: str, name: str, count: int) -> None:
-    ledger = SqliteLedger(path)
+async def main(place: str, role: str, name: str, count: int) -> None:
+    ledger = ledger_named(place)
     await ledger.open()
     await {"write": write, "endless": endless, "hold": hold, "tell": tell, "say": say}[role](ledger, name, count)
     await ledger.aclose()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])))
+    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])))

@@ -14,6 +14,9 @@ from remit.types.event import (
     CallConsidered,
     CallEnded,
     CancelRequested,
+    ChildReturned,
+    ChildStarted,
+    ChildWaiting,
     Event,
     MessageAppended,
     ModelRequested,
@@ -59,19 +62,23 @@ class Entry:
     approval: ApprovalId | None = None
     operation: OperationId | None = None
     dispatched: bool = False
+    begun: bool = False
+    waits: bool = False
     outcome: Outcome | None = None
     trusted: bool = True
 
     @property
     def harmed(self) -> bool:
         """It is known or feared that it did not do what later ones build on."""
-        if self.effect != "write":
+        if self.effect not in ("write", "agent"):
             return False
         held = isinstance(self.outcome, NotRun) and self.outcome.code in ("held_back", "waiting")
         return held or isinstance(self.outcome, Failed | Unknown)
 
     def apart(self, other: Entry) -> bool:
         """The order of the two cannot matter."""
+        if "agent" in (self.effect, other.effect):
+            return self.effect == other.effect
         if "ask" in (self.effect, other.effect):
             return False
         if self.name == other.name and self.key and other.key:
@@ -162,6 +169,8 @@ class Book:
                 self._model(event)
             case CallConsidered() | ApprovalRequested() | ApprovalDecided() | OperationMoved() | CallEnded():
                 self._call(event)
+            case ChildStarted() | ChildWaiting() | ChildReturned():
+                self._child(event)
             case ResultsAppended():
                 self._results(event)
             case MessageAppended():
@@ -186,6 +195,8 @@ class Book:
         self.paused = isinstance(event, Waiting)
         if isinstance(event, Resumed):
             self.reserved = 0
+            for one in self.calls.values():
+                one.waits = False
         if isinstance(event, Waiting):
             assert set(event.approvals) >= {one for one, verdict in self.asked.items() if verdict is None and self._open(one)}
         if isinstance(event, RunEnded):
@@ -282,6 +293,24 @@ class Book:
             self._may_start(call, event)
             self._in_order(call)
 
+    def _child(self, event: ChildStarted | ChildWaiting | ChildReturned) -> None:
+        call = self.calls[event.call]
+        assert call.outcome is None, f"a run still answers {call.id}"
+        match event:
+            case ChildStarted():
+                assert not self.cancelled, f"a run begins for {call.id} after the cancel"
+                assert call.verdict == "ready", f"a run begins for {call.id} undecided: {call.verdict}"
+                if call.approval is not None:
+                    assert self.asked[call.approval] == "approved", f"a run begins for {call.id} without its approval"
+                self._in_order(call)
+                call.begun = True
+            case ChildWaiting():
+                assert call.begun
+                call.waits = True
+            case ChildReturned():
+                assert call.waits
+                call.waits = False
+
     def _may_start(self, call: Entry, event: OperationMoved) -> None:
         assert call.outcome is None
         assert not call.dispatched, f"{call.id} was dispatched twice"
@@ -306,17 +335,18 @@ class Book:
                 continue  # what the model knows as submitted has a test of its own
             if one.effect == "read":
                 assert one.outcome is not None or one.verdict != "ready", f"{call.id} starts before the read {one.id} ended"
-            elif one.effect in ("write", "ask") and not call.apart(one):
+            elif one.effect in ("write", "ask", "agent") and not call.apart(one):
                 assert one.outcome is not None, f"{call.id} starts before {one.id} ended"
                 assert not one.harmed, f"{call.id} starts after {one.id} came to harm"
 
     def may_read(self, call: Entry) -> None:
         """A read sees what the writes before it did, if they can start without a person."""
         turn = [one for one in self.calls.values() if one.turn == call.turn]
-        blocked = any(one.outcome is None and one.verdict in ("waiting", "joined") for one in turn)
+        blocked = any(one.outcome is None and (one.waits or one.verdict in ("waiting", "joined")) for one in turn)
         harmed = any(one.harmed for one in turn)
-        before = [one for one in turn if one.effect == "write" and one.outcome is None and one.position < call.position]
-        running = [one.id for one in before if one.dispatched or not (blocked or harmed)]
+        changing = [one for one in turn if one.effect in ("write", "agent") and one.outcome is None]
+        before = [one for one in changing if one.position < call.position and not one.waits]
+        running = [one.id for one in before if one.dispatched or one.begun or not (blocked or harmed)]
         assert not running, f"{call.id} reads before {running} ended"
 
     def _answered(self, call: Entry, event: CallEnded) -> None:

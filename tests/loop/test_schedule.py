@@ -26,6 +26,8 @@ OUTCOMES: tuple[Outcome, ...] = (
 
 def disjoint(one: CallState, other: CallState) -> bool:
     """By hand: whether the order of two writes cannot matter."""
+    if "agent" in (one.effect, other.effect):
+        return one.effect == other.effect
     if "ask" in (one.effect, other.effect):
         return False
     if one.name == other.name and one.key is not None and other.key is not None:
@@ -40,7 +42,7 @@ def by_hand(calls: list[CallState], running: list[CallState]) -> list[CallId]:
     before = [(one, "runs") for one in running]
     start: list[CallId] = []
     for one in calls:
-        clashes = [fate for other, fate in before if other.effect in ("write", "ask") and not disjoint(other, one)]
+        clashes = [fate for other, fate in before if other.effect in ("write", "ask", "agent") and not disjoint(other, one)]
         reads = [fate for other, fate in before if other.effect == "read"]
         later = clashes if one.effect == "read" else [*clashes, *reads]
         fate = "runs" if one.status == "starting" else "later" if later and one.effect != "ask" else "start"
@@ -136,7 +138,7 @@ def test_a_running_write_of_an_earlier_turn_goes_first() -> None:
 
 CALLS = st.lists(
     st.tuples(
-        st.sampled_from(["read", "write", "write", "ask"]),
+        st.sampled_from(["read", "write", "write", "ask", "agent"]),
         st.sampled_from(["ready", "ready", "ready", "starting", "awaiting", "ended"]),
         st.sampled_from([None, (), ("a",), ("b",), ("a", "b")]),
         st.sampled_from(OUTCOMES),
@@ -190,7 +192,7 @@ SHARING = st.lists(
 
 @given(SHARING, SHARING)
 def test_what_starts_is_the_same_as_by_looking_at_each_pair(calls: list[CallState], others: list[CallState]) -> None:
-    running = [replace(one, turn=0) for one in others if one.effect == "write" and one.status == "starting"]
+    running = [replace(one, turn=0) for one in others if one.effect in ("write", "agent") and one.status == "starting"]
     assert list(schedule(calls, running=running).start) == by_hand(calls, running)
 
 
@@ -234,3 +236,18 @@ def test_what_was_held_back_holds_back_what_builds_on_it() -> None:
     second = ended(1, "write", NotRun(code=HELD_BACK, message=""))
     third = call(2, "write", resources=("b",))
     assert schedule([first, second, third]).hold_back == ((third.id, HELD_BACK),)
+
+
+def test_agents_start_together_and_keep_their_place_among_writes() -> None:
+    assert starts(call(0, "agent"), call(1, "agent"), call(2, "write")) == ["1.0", "1.1"]
+    assert starts(call(0, "write", resources=("a",)), call(1, "agent")) == ["1.0"]
+    assert starts(call(0, "read"), call(1, "agent")) == ["1.0"]
+    assert starts(call(0, "agent"), call(1, "read")) == ["1.0"]
+    assert starts(call(0, "agent", "awaiting"), call(1, "read"), call(2, "agent"), call(3, "write")) == ["1.1"]
+    assert starts(call(0, "agent", "awaiting"), ended(1, "read", Succeeded()), call(2, "agent"), call(3, "write")) == ["1.2"]
+
+
+@pytest.mark.parametrize("outcome", [Failed(code="x", message=""), Unknown(code="x", message="")])
+def test_an_agent_that_came_to_harm_holds_back_later_writes_and_no_other_agent(outcome: Outcome) -> None:
+    moves = schedule([ended(0, "agent", outcome), call(1, "agent"), call(2, "write")])
+    assert moves == Moves(start=(CallId("1.1"),), hold_back=((CallId("1.2"), HELD_BACK),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 from remit.errors import RemitError
 from remit.loop.workers import Workers
@@ -149,5 +150,56 @@ def test_nothing_is_started_after_it_was_left() -> None:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert done == []
+
+    asyncio.run(story())
+
+
+def test_a_task_that_never_waits_lets_others_go_on_again_and_again() -> None:
+    async def story() -> None:
+        began = 0
+        seen: list[int] = []
+
+        async def never_waits() -> None:
+            nonlocal began
+            began += 1
+            if began < 100:
+                workers.put(never_waits)
+
+        async def looks_on() -> None:
+            while began < 100:
+                seen.append(began)
+                await asyncio.sleep(0)
+
+        workers = workers_of(never_waits)
+        await looks_on()
+        await workers.settle()
+        await workers.leave()
+        assert max(after - before for before, after in pairwise(seen)) <= 8
+
+    asyncio.run(story())
+
+
+def test_what_a_task_left_when_it_was_interrupted_between_two_things_is_done_by_another() -> None:
+    async def story() -> None:
+        began = 0
+        tasks: list[asyncio.Task[None]] = []
+
+        async def never_waits() -> None:
+            nonlocal began
+            began += 1
+            task = asyncio.current_task()
+            assert task is not None
+            tasks.append(task)  # type: ignore[arg-type]
+            if began < 100:
+                workers.put(never_waits)
+
+        workers = workers_of(never_waits)
+        await begun()
+        assert not tasks[-1].done()
+        workers.cancel(tasks[-1])
+        await workers.settle()
+        await workers.leave()
+        assert (began, workers.failure) == (100, None)
+        assert len(set(tasks)) > 1
 
     asyncio.run(story())

@@ -28,6 +28,7 @@ from remit.loop.command import (
     Pause,
     Reconsider,
     Recover,
+    Rejoin,
     Start,
     Tell,
 )
@@ -43,6 +44,9 @@ from remit.types.event import (
     CallConsidered,
     CallEnded,
     CancelRequested,
+    ChildReturned,
+    ChildStarted,
+    ChildWaiting,
     Event,
     MessageAppended,
     ModelRequested,
@@ -56,7 +60,7 @@ from remit.types.event import (
     RunStarted,
     Waiting,
 )
-from remit.types.ident import ApprovalId, CallId, Digest, OperationId, OwnerId, RunId, Wording
+from remit.types.ident import ApprovalId, CallId, Digest, OperationId, OwnerId, RunId, Wording, child_of
 from remit.types.label import TRUSTED, UNTRUSTED
 from remit.types.model import Call, Stop
 from remit.types.outcome import Failed, NotRun, Outcome, Refused, Succeeded, Unknown
@@ -66,7 +70,7 @@ Pick = Callable[[Sequence[T]], T]
 
 RUN = RunId("run_1")
 STOPS: tuple[Stop, ...] = ("calls", "end", "length", "context", "refusal", "filter", "pause", "compaction", "unknown")
-TOOLS = ("read", "write", "write_a", "write_b", "ask_user", "pay", "poll")
+TOOLS = ("read", "write", "write_a", "write_b", "ask_user", "pay", "poll", "helper")
 READS = ("read", "poll")
 WRITES = ("write_a", "write", "write_b") * 3
 ARGUMENTS = ("{}", '{"n":1}')
@@ -125,6 +129,7 @@ def check_counts(state: RunState) -> None:
     assert +Counter(state.statuses) == Counter(call.status for call in here)
     assert state.earlier == sum(call.status != "ended" for call in state.calls if call.turn != state.turn)
     assert state.is_open == bool(state.unanswered)
+    assert state.children == sum(call.child is not None for call in state.unanswered)
     assert all(call.turn != state.turn or call.status != "proposed" for call in state.calls[: state.considered])
 
 
@@ -151,6 +156,7 @@ class World:
     limited: bool = False
     told: list[CallId] = field(default_factory=list[CallId])
     truth: dict[OperationId, bool] = field(default_factory=dict[OperationId, bool])
+    children: set[CallId] = field(default_factory=set[CallId])
     effects: dict[object, set[OperationId]] = field(default_factory=dict[object, set[OperationId]])
     unsettled_cancel: bool = False
     waits: bool = False
@@ -210,10 +216,11 @@ class World:
     def check_command(self, command: Command) -> None:
         """What nobody may be told to do."""
         assert command not in [job.command for job in self.jobs], f"{command} was given twice"
-        if not isinstance(command, Consider | Reconsider | Start | Recover | HoldBack | Deny | Cancel):
+        if not isinstance(command, Consider | Reconsider | Start | Recover | Rejoin | HoldBack | Deny | Cancel):
             return
         call = self.book.calls[command.call]
         assert call.outcome is None, f"{command}: it has its answer"
+        assert isinstance(command, Rejoin) == call.begun, f"{command}: what another run answers is joined, and nothing else"
         if isinstance(command, Recover):
             assert call.dispatched, f"{command}: it has not started"
         else:
@@ -256,16 +263,27 @@ class World:
 
     def decide(self, call: CallState) -> None:
         """A person, or time, decides about a call that waits."""
+        if call.child is not None:
+            self._return(call)
+            return
         if call.approval is None:
             return
         verdicts = ("answered", "expired") if call.effect == "ask" else ("approved", "denied", "expired", "void", "withdrawn")
-        verdict = self.choose(*verdicts)
+        verdict = self.choose(*(one for one in verdicts if one != "withdrawn" or call.operation is not None))
         if self.state.paused:
             self.crash()
         if verdict == "withdrawn":
             self._end(call.id, NotRun(code="withdrawn", message=""), on="withdrawn")
         else:
             self.record(ApprovalDecided(approval=call.approval, call=call.id, verdict=verdict, by="bob"))  # type: ignore[arg-type]
+
+    def _return(self, call: CallState) -> None:
+        """The run that answers a call, and that waited, has ended."""
+        assert call.child is not None
+        if self.state.paused:
+            self.crash()
+        else:
+            self.record(ChildReturned(call=call.id, child=call.child))
 
     def cancel(self) -> None:
         """Somebody cancels; a reply may be on its way still."""
@@ -294,6 +312,8 @@ class World:
                 done = self._execute(name, job.step)
             case Recover(call=name, operation=operation):
                 done = self._recover(name, operation)
+            case Rejoin(call=name, stop=stop):
+                done = self._rejoin(name, job.step, stop=stop)
             case HoldBack(call=name, code=code):
                 self._end(name, NotRun(code=code, message=""))
             case Cancel(call=name):
@@ -312,8 +332,7 @@ class World:
                     self.record(replace(said("not yet"), source="correction"))
             case Pause(text=text):
                 if self.state.phase is Phase.WAIT:
-                    approvals = tuple(one.approval for one in self.state.unanswered if one.approval is not None)
-                    self.record(Waiting(approvals=approvals, text=text))
+                    self.record(Waiting(approvals=self.state.asked, text=text))
                     self.forget()
             case End(how=how, reason=reason):
                 if self.state.phase in (Phase.STOP, Phase.ESCALATE) and not self.state.unanswered:
@@ -404,7 +423,7 @@ class World:
     def _considered(self, name: CallId, verdict: str, *, step: str = "authorize", joined: CallId | None = None) -> None:
         call = self.state.call(name)
         assert call is not None
-        effect = "ask" if call.name == "ask_user" else "read" if call.name in READS else "write"
+        effect = {"ask_user": "ask", "helper": "agent"}.get(call.name, "read" if call.name in READS else "write")
         self.record(
             CallConsidered(
                 call=name,
@@ -472,7 +491,7 @@ class World:
 
     def _like(self, call: CallState) -> CallState | None:
         """An earlier call whose pending operation this one may share."""
-        if call.name == "ask_user":
+        if call.name in ("ask_user", "helper"):
             return None
         same = [one for one in self.state.current if one.status == "awaiting" and one.id < call.id]
         return next((one for one in same if (one.name, one.arguments) == (call.name, call.arguments)), None)
@@ -484,7 +503,7 @@ class World:
         approval = ApprovalId(f"apr_{number}")
         operation = call.operation if self._waits(call) else OperationId(f"op_{number}")
         self._considered(name, "waiting", step="approve")
-        if call.name == "ask_user":
+        if call.name in ("ask_user", "helper"):
             operation = None
         elif operation is not None and operation not in self.state.operations:
             self._moved(name, operation, "requested", "awaiting_approval")
@@ -493,7 +512,7 @@ class World:
                 approval=approval,
                 call=name,
                 operation=operation,
-                ask="question" if operation is None else "approval",
+                ask="question" if call.name == "ask_user" else "approval",
                 preview="",
                 digest=Digest("d"),
                 expires_ms=None,
@@ -545,6 +564,8 @@ class World:
     def _execute(self, name: CallId, step: int) -> bool:
         call = self.state.call(name)
         assert call is not None
+        if call.effect == "agent":
+            return self._child(name) if step > 1 else self._begin(name)
         if step > 1:
             assert call.operation is not None
             return self._settle(name, call.operation)
@@ -555,6 +576,40 @@ class World:
             self._end(name, self.choose(Succeeded(value=1), Succeeded(value=2), Failed(code="x", message="")))
             return True
         return self._dispatch(name, call)
+
+    # the run that answers a call
+
+    def _begin(self, name: CallId) -> bool:
+        """Announce it, and begin it; the process may die in between."""
+        if self.state.cancelled is not None:
+            self._end(name, NotRun(code="cancelled", message=""))
+            return True
+        self.record(ChildStarted(call=name, child=child_of(RUN, name)))
+        if self.choose(True, True, False):
+            self.children.add(name)
+        return False
+
+    def _child(self, name: CallId, *, stop: bool = False) -> bool:
+        """It ends, or waits for people."""
+        self.children.add(name)
+        if not stop and self.state.cancelled is None and self.choose(False, False, True):
+            approvals = (ApprovalId(f"below_{len(self.journal)}"),)
+            self.record(ChildWaiting(call=name, child=child_of(RUN, name), approvals=approvals))
+            return True
+        part, failed, unsure = Succeeded(incomplete=True), Failed(code="x", message=""), Unknown(code="x", message="")
+        self._end(name, self.choose(Succeeded(value=1), Succeeded(value=1), part, failed, unsure))
+        return True
+
+    def _rejoin(self, name: CallId, step: int, *, stop: bool) -> bool:
+        call = self.state.call(name)
+        assert call is not None
+        if name in self.children or step > 1:
+            return self._child(name, stop=stop)
+        if stop or self.state.cancelled is not None:
+            self._end(name, NotRun(code="cancelled", message=""))
+            return True
+        self._considered(name, "ready", step="lookup")
+        return self._begin(name)
 
     def _dispatch(self, name: CallId, call: CallState) -> bool:
         """Take the key and go; another look if it was not free."""
@@ -672,5 +727,7 @@ def take_up(journal: Sequence[Recorded], cut: int, world: World) -> World:
             again.truth[event.operation] = world.truth[event.operation]
             if again.truth[event.operation]:
                 again._happens(event.call, event.operation)
+        elif isinstance(event, ChildStarted) and event.call in world.children:
+            again.children.add(event.call)
     again.crash()
     return again

@@ -70,7 +70,7 @@ def taken(module: Module) -> Iterator[tuple[str, str, int]]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ImportFrom) and (origin := _origin(module, node)) in known:
             for alias in node.names:
-                if f"{origin}.{alias.name}" not in known or (origin == "remit" and alias.name == "tool"):
+                if f"{origin}.{alias.name}" not in known or (origin == "remit" and alias.name in {"tool", "workflow"}):
                     yield origin, alias.name, node.lineno
 
 

@@ -8,9 +8,9 @@ from meta.source import Module, imports, modules, names_of, taken
 
 GROUND = {"errors", "types", "canonical", "ambient", "foreign"}
 PURE = {"tool", "policy", "budget", "label"}
-STORE = {"ledger", "approval", "trace"}
+STORE = {"ledger", "approval", "sandbox", "trace"}
 LOOP = {"gate", "loop", "agent"}
-EDGE = {"model"}
+EDGE = {"http", "model", "workflow", "check"}
 
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys({"wire"} | PURE | STORE, GROUND),
@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     **{part: GROUND | {"wire"} | PURE | STORE | LOOP for part in EDGE},
     "owner": GROUND | {"wire"} | PURE | STORE | LOOP | EDGE,
 }
-PUBLIC_ONLY = {"": set[str](), "cli": {"demo"}, "demo": {"testing"}, "testing": set[str]()}
+PUBLIC_ONLY = {"": set[str](), "cli": {"demo", "testing"}, "demo": {"testing"}, "testing": set[str]()}
 """Parts that import public names only, and which of one another."""
 
 EVERY = [pytest.param(module, id=module.name) for module in modules()]

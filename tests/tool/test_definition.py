@@ -367,7 +367,10 @@ def test_a_mistake_in_an_effect_or_rule_is_a_definition_error(make):
 @pytest.mark.parametrize(
     ("make", "mend"),
     [
-        (lambda: write(once_per="a"), r"write\(\) needs recovery=idempotent\(window_s=...\), reconcile\(fn\) or manual"),
+        (
+            lambda: write(once_per="a"),
+            r"write\(\) needs recovery=idempotent\(window_s=...\), reconcile\(fn\), transactional or manual",
+        ),
         (lambda: write(recovery=manual), r'write\(\) needs once_per="PARAMETER"'),
         (lambda: write(), "once_per=.* and recovery="),
         (lambda: write(once_per="a", recover=manual), "no option 'recover'; did you mean 'recovery'?"),

@@ -6,13 +6,14 @@ checked when it is defined, so a run never stops on a misspelt definition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast
 
 from remit.agent.answer import AnswerType
 from remit.agent.check import identity_of, is_json_object, is_list, model_fault, protocol_of, unknown_tool
+from remit.agent.delegate import agent_tool
 from remit.agent.server_tool import ServerTool, fault_of, server_tool
 from remit.agent.sync import run_sync
 from remit.budget import budget_to_json
@@ -21,6 +22,7 @@ from remit.errors import DefinitionError, InputError
 from remit.foreign import contained
 from remit.policy import Policy, digest_of
 from remit.tool import Catalogue, Tool
+from remit.tool.approve import ApprovalRule
 from remit.tool.builtin import withdraw
 from remit.types.budget import Budget
 from remit.types.given import is_count
@@ -240,6 +242,43 @@ class Agent:
     def with_model(self, model: str | Model) -> Agent:
         """The same agent with this model alone."""
         return replace(self, model=model, fallback=())
+
+    def as_tool(
+        self,
+        *,
+        description: str,
+        name: str | None = None,
+        scopes: Collection[str] | None = None,
+        approve: ApprovalRule | None = None,
+        sends_to: Collection[str] | Literal["everyone"] | None = None,
+        max_result_chars: int = 40_000,
+    ) -> Tool:
+        """This agent as a tool of another: a call is a task in words, and a run of this agent answers it.
+
+        That run has this agent's budget and takes from the budgets of the runs above it; it is the same principal's, with
+        no scope that the run above does not have; and it begins with the label of the call.
+
+        Args:
+            description: what the other model is told of it.
+            name: of the tool; None is the agent's.
+            scopes: all of the requester's scopes that it may have; None: those that the requester has.
+            approve: `when(...)`, `always()` or `never`: whether a person is asked before it begins. What it does itself asks
+                for itself.
+            sends_to: who can read what it is told.
+            max_result_chars: a longer answer is shortened for the other model; the whole is kept.
+
+        Raises:
+            DefinitionError: naming the tool and the option.
+        """
+        return agent_tool(
+            self,
+            name=name or self.name,
+            description=description,
+            scopes=scopes,
+            approve=approve,
+            sends_to=sends_to,
+            max_result_chars=max_result_chars,
+        )
 
     def run_sync(self, request: str | Part | Sequence[Part], *, principal: Principal, deps: object = None) -> Standing:
         """Run once with the default ledger and wait; for scripts, where no event loop runs.

@@ -7,11 +7,12 @@ asked for. Invariant: what is not known to be unused counts as used.
 from __future__ import annotations
 
 from remit.budget.cost import context_window, foresee, price, price_bound
-from remit.budget.limit import budget_from_json, budget_to_json, deadline_ms, limits_of
+from remit.budget.limit import admission_of, budget_from_json, budget_to_json, deadline_ms, limits_of
 from remit.budget.tally import Tally
 
 __all__ = [
     "Tally",
+    "admission_of",
     "budget_from_json",
     "budget_to_json",
     "context_window",

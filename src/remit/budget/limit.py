@@ -12,7 +12,7 @@ from typing import cast
 from remit.errors import InputError
 from remit.types.budget import Budget
 
-__all__ = ["budget_from_json", "budget_to_json", "deadline_ms", "limits_of", "per_tool", "usd_micros"]
+__all__ = ["admission_of", "budget_from_json", "budget_to_json", "deadline_ms", "limits_of", "per_tool", "usd_micros"]
 
 _MICROS = Decimal(1_000_000)
 
@@ -65,6 +65,11 @@ def limits_of(budget: Budget) -> tuple[tuple[str, int], ...]:
         "active_ms": None if budget.seconds is None else int(budget.seconds * 1000),
     }
     return tuple((name, limit) for name, limit in limits.items() if limit is not None)
+
+
+def admission_of(budget: Budget) -> tuple[tuple[str, int], ...]:
+    """The limits of calls and of requests to people."""
+    return tuple(limit for limit in limits_of(budget) if limit[0] in ("calls", "approvals"))
 
 
 def per_tool(budget: Budget, tool: str) -> int | None:

@@ -82,6 +82,8 @@ class Tally:
 
     def count(self, recorded: Recorded) -> Tally:
         """The tally with one more event."""
+        if recorded.at_ms <= self.last_ms and not isinstance(recorded.event, _COUNTED):
+            return self
         tally = Tally(*_OF_TALLY(self))
         tally._add(recorded.event, recorded.at_ms)
         tally.last_ms = max(self.last_ms, recorded.at_ms)
@@ -208,6 +210,20 @@ class Tally:
             self._open = {**self._open}
             del self._open[event.call]
 
+
+_COUNTED = (
+    ModelRequested,
+    Replied,
+    RequestFailed,
+    CallConsidered,
+    CallEnded,
+    ApprovalRequested,
+    RunStarted,
+    Resumed,
+    Waiting,
+    RunEnded,
+)
+"""What uses something, or starts or stops the clock; all else is only later."""
 
 _OF_TALLY = attrgetter(*(one.name for one in fields(Tally)))
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from remit.cli.command import audit, decide, demo, effect, follow, look, replay, run
+from remit.cli.command import audit, check, decide, demo, effect, explore, follow, look, migrate, replay, retention, run
 from remit.cli.exit import EXIT_CODES
 
 __all__ = ["app"]
@@ -37,8 +37,8 @@ def root(
 ) -> None:
     """Decide whether a tool call that a language model proposes happens, how, and at most how often; and prove it.
 
-    Runs are kept in a ledger, one file: --ledger, else REMIT_LEDGER, else remit.db here. What runs handlers takes
-    an agent by name, MODULE:AGENT, from the current directory; everything else reads or records.
+    Runs are kept in a ledger, a file or a PostgreSQL database: --ledger, else REMIT_LEDGER, else remit.db here. What runs
+    handlers takes an agent by name, MODULE:AGENT, from the current directory; everything else reads or records.
     Results go to standard output, progress and errors to standard error.
 
     \b
@@ -51,6 +51,8 @@ def root(
       remit replay run_4711 shop:support
       remit operations --unknown
       remit settle op_19 --happened --by bob --reason "seen in the books"
+      remit explore shop:support
+      remit check history.json
     """
 
 
@@ -71,9 +73,15 @@ for command in (
     effect.withdraw,
     run.recover,
     replay.replay,
+    retention.forget,
+    retention.compact,
+    migrate.migrate,
+    explore.explore,
+    check.check,
 ):
     app.command()(command)
 
 _audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Prove that the record is what was written.")
 _audit.command()(audit.verify)
+_audit.command()(audit.head)
 app.add_typer(_audit, name="audit")

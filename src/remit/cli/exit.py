@@ -8,8 +8,10 @@ from remit.errors import Conflict, DefinitionError, Denied, InputError, LedgerEr
 from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused, Stopped, Submitted
 
 __all__ = [
+    "BROKEN",
     "EXIT_CODES",
     "DIFFERENT",
+    "FOUND",
     "INTERRUPTED",
     "NOT_VERIFIED",
     "PIPE",
@@ -29,6 +31,8 @@ UNASKED = 13
 UNSETTLED = 14
 DIFFERENT = 15
 UNCOMPARED = 16
+BROKEN = 17
+FOUND = 18
 INTERRUPTED = 130
 PIPE = 141
 
@@ -45,11 +49,13 @@ EXIT_CODES: Mapping[int, str] = {
     9: "somebody else has the run, or what was seen is no longer so",
     10: "the ledger cannot be read or written",
     11: "this person may not do that",
-    NOT_VERIFIED: "the audit found something altered, removed or reordered",
+    NOT_VERIFIED: "the audit found something altered, removed or reordered, or not as a head says",
     UNASKED: "the model could not be asked; or its key is missing, and nothing was started",
     UNSETTLED: "done, but not verified: an operation is still open, see `remit operations --unknown`",
     DIFFERENT: "the replay was decided otherwise, or could not follow the record",
     UNCOMPARED: "the replay cannot be compared: the run was recorded over a crash, and they part over what that left",
+    BROKEN: "the explorer found a schedule in which a promise is broken",
+    FOUND: "the check found errors or warnings, or a conversion could not carry everything",
     INTERRUPTED: "interrupted (Ctrl-C)",
     PIPE: "whoever read the output has gone",
 }

@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from operator import attrgetter
 from pathlib import Path
@@ -23,33 +23,90 @@ from remit.errors import InputError, RemitError
 from remit.trace import Redactor
 
 if TYPE_CHECKING:
-    from remit import Agent
+    from remit import Agent, Tool
+    from remit.workflow import Workflow
 
-__all__ = ["agent", "agents", "dependencies", "secrets"]
+__all__ = ["agent", "agents", "apart", "below", "dependencies", "made_agent", "maker", "named", "secrets", "tool_in"]
 
 
-def agents(references: Sequence[str]) -> list[Agent]:
-    """The agents that `references` name, each once.
+def agents(references: Sequence[str]) -> list[Agent | Workflow]:
+    """The agents and workflows that `references` name, each once.
 
     Raises:
-        InputError: a module cannot be imported, or a name in it is no agent (`agent.load`).
+        InputError: a module cannot be imported, or a name in it is no agent and no workflow (`agent.load`).
     """
     return list({reference: agent(reference) for reference in references}.values())
 
 
-def agent(reference: str) -> Agent:
-    """The agent that `MODULE:AGENT` names."""
+def agent(reference: str) -> Agent | Workflow:
+    """The agent or workflow that `MODULE:AGENT` names."""
     from remit import Agent
+    from remit.workflow import Workflow
 
     found = _named(reference, Agent)
-    if not isinstance(found, Agent):
-        raise _unusable(f"{reference} is a {type(found).__name__}, not an Agent")
+    if not isinstance(found, (Agent, Workflow)):
+        raise _unusable(f"{reference} is a {type(found).__name__}, not an Agent and not a workflow")
     return found
 
 
+def below(found: Agent | Workflow) -> Iterator[Agent | Workflow]:
+    """It, and the agents that answer calls of it, or of those."""
+    from remit import Agent
+
+    yield found
+    for tool in found.catalogue.tools:
+        if isinstance(tool.agent, Agent):
+            yield from below(tool.agent)
+
+
+def tool_in(found: Agent | Workflow, name: str) -> Tool | None:
+    """The tool of that name that it has, or an agent that answers calls of it."""
+    tools = (one.catalogue.get(name) for one in below(found))
+    return next((tool for tool in tools if tool is not None), None)
+
+
+def apart(found: Sequence[Agent | Workflow]) -> tuple[list[Agent], list[Workflow]]:
+    """The agents, and the workflows."""
+    from remit import Agent
+
+    agents = [one for one in found if isinstance(one, Agent)]
+    return agents, [one for one in found if not isinstance(one, Agent)]
+
+
+def made_agent(reference: str) -> Agent:
+    """The agent that `MODULE:AGENT` names, or that the function of that name makes, of a model if it needs one."""
+    from remit import Agent, ScriptedModel
+
+    found = named(reference)
+    if inspect.isroutine(found):
+        needed = [one for one in inspect.signature(found).parameters.values() if one.default is one.empty]
+        try:
+            found = cast(object, found(*[ScriptedModel([]) for _ in needed[:1]]))
+        except RemitError:
+            raise
+        except Exception as error:
+            raise _unusable(f"{reference} failed when it was called: {_said(error)}") from None
+    if not isinstance(found, Agent):
+        raise _unusable(f"{reference} is a {type(found).__name__}, not an Agent, or a function that makes one of a model")
+    return found
+
+
+def maker(reference: str | None) -> Callable[[], object] | None:
+    """What makes the object that `MODULE:NAME` names; an object that is there already is given each time."""
+    if reference is None:
+        return None
+    found = named(reference)
+    return cast("Callable[[], object]", found) if inspect.isroutine(found) or inspect.isclass(found) else lambda: found
+
+
+def named(reference: str) -> object:
+    """What `MODULE:NAME` names."""
+    return _named(reference)
+
+
 def secrets(references: Sequence[str]) -> tuple[str, ...]:
-    """What the agents that `references` name declare secret."""
-    return tuple(secret for one in agents(references) for secret in one.secrets)
+    """What the agents that `references` name, and those below them, declare secret."""
+    return tuple(secret for found in agents(references) for one in below(found) for secret in one.secrets)
 
 
 async def dependencies(reference: str | None, stack: AsyncExitStack) -> object:

@@ -23,7 +23,8 @@ __all__ = [
 ]
 
 LedgerOption = Annotated[
-    str | None, typer.Option("--ledger", metavar="FILE", help="The ledger file; default: REMIT_LEDGER, else remit.db here.")
+    str | None,
+    typer.Option("--ledger", metavar="LEDGER", help="A file, or postgresql://...; default: REMIT_LEDGER, else remit.db here."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on standard error.")]

@@ -18,12 +18,15 @@ from remit.types.approval import Approval
 from remit.types.budget import Usage
 from remit.types.ident import Json
 from remit.types.operation import Operation
-from remit.types.run import Finished, ModelRefused, Paused, RunRow, Standing, Submitted
+from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused, RunRow, Standing, Submitted
 from remit.types.secret import MASK, SHORTEST
 
 __all__ = ["approval", "hidden", "is_reported", "operation", "run", "shared", "standing", "status_of"]
 
-_RUN = "id root agent tenant subject conversation request_id status host owner sequence head expires_ms created_ms updated_ms"
+_RUN = (
+    "id root parent agent tenant subject conversation request_id status host owner sequence head expires_ms created_ms "
+    "updated_ms forgotten_ms"
+)
 _APPROVAL = (
     "id kind state tenant requester run call tool arguments_digest operation scope two_person policy label author "
     "expires_ms decided_by decided_ms created_ms"
@@ -85,7 +88,7 @@ def standing(stands: Standing | Submitted) -> dict[str, Json]:
     if isinstance(stands, Paused):
         shown |= {"approvals": [approval(row) for row in stands.approvals], "queued": stands.queued}
         shown |= {"questions": [approval(row) for row in stands.questions]}
-    if isinstance(stands, ModelRefused):
+    if isinstance(stands, (Cancelled, Escalated, ModelRefused)):
         shown |= {"explanation": stands.explanation}
     return shown
 

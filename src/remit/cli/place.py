@@ -23,22 +23,22 @@ __all__ = ["ledger_path", "owning", "reading", "rehearsing"]
 _DEFAULT = "remit.db"
 
 
-def ledger_path(named: str | None) -> Path:
-    """The file named on the command line, else by `REMIT_LEDGER`, else `remit.db` here."""
-    return Path(named or os.environ.get("REMIT_LEDGER") or _DEFAULT)
+def ledger_path(named: str | None) -> str:
+    """The file or address named on the command line, else by `REMIT_LEDGER`, else `remit.db` here."""
+    return named or os.environ.get("REMIT_LEDGER") or _DEFAULT
 
 
 @asynccontextmanager
-async def reading(path: Path) -> AsyncGenerator[Ledger]:
+async def reading(path: str) -> AsyncGenerator[Ledger]:
     """A ledger that exists.
 
     Raises:
         LedgerError: there is no such file (`ledger.missing`), or it holds no ledger (`ledger.none`) and stays so.
     """
-    from remit import SqliteLedger
+    from remit.ledger import ledger_named
 
     need(path)
-    ledger = SqliteLedger(path, create=False)
+    ledger = ledger_named(path, create=False)
     await ledger.open()
     try:
         yield ledger
@@ -48,22 +48,24 @@ async def reading(path: Path) -> AsyncGenerator[Ledger]:
 
 @asynccontextmanager
 async def owning(
-    path: Path, references: Sequence[str] = (), *, deps: str | None = None, make: bool = False
+    path: str, references: Sequence[str] = (), *, deps: str | None = None, make: bool = False
 ) -> AsyncGenerator[Remit]:
     """An owner on a ledger, with the agents that `references` name.
 
     Args:
         make: whether the ledger may be made if it is not there.
     """
-    from remit import Remit, SqliteLedger
+    from remit import Remit
+    from remit.ledger import ledger_named
 
     if not make:
         need(path)
     _no_directory(path)
-    agents = load.agents(references)
+    agents, workflows = load.apart(load.agents(references))
     async with AsyncExitStack() as stack:
         found = await load.dependencies(deps, stack)
-        yield await stack.enter_async_context(Remit(ledger=SqliteLedger(path, create=make), agents=agents, deps=found))
+        remit = Remit(ledger=ledger_named(path, create=make), agents=agents, workflows=workflows, deps=found)
+        yield await stack.enter_async_context(remit)
 
 
 @asynccontextmanager
@@ -71,16 +73,18 @@ async def rehearsing(reference: str, *, deps: str | None = None) -> AsyncGenerat
     """An owner of this agent that changes nothing, on no ledger."""
     from remit import Remit
 
-    agents = load.agents([reference])
+    agents, workflows = load.apart(load.agents([reference]))
     async with AsyncExitStack() as stack:
         found = await load.dependencies(deps, stack)
-        yield await stack.enter_async_context(Remit(agents=agents, deps=found, dry_run=True))
+        yield await stack.enter_async_context(Remit(agents=agents, workflows=workflows, deps=found, dry_run=True))
 
 
-def need(path: Path) -> None:
-    """Raise `LedgerError` unless there is a file."""
+def need(path: str) -> None:
+    """Raise `LedgerError` unless there is a file; whether a database is there is seen when it is opened."""
+    from remit.ledger import is_address
+
     _no_directory(path)
-    if not path.is_file():
+    if not is_address(path) and not Path(path).is_file():
         raise LedgerError(
             f"there is no ledger at {path}; name one with --ledger or REMIT_LEDGER, or make one with `remit run`",
             code="ledger.missing",
@@ -88,7 +92,7 @@ def need(path: Path) -> None:
         )
 
 
-def _no_directory(path: Path) -> None:
-    if path.is_dir():
+def _no_directory(path: str) -> None:
+    if Path(path).is_dir():
         message = f"{path} is a directory; --ledger and REMIT_LEDGER name the ledger's file"
         raise LedgerError(message, code="ledger.directory", retryable=False)

@@ -103,6 +103,12 @@ class Screen:
             self._stdout.write(json.dumps(self._declared.value(value), ensure_ascii=True, separators=(",", ":")) + "\n")
             self._stdout.flush()
 
+    def verbatim(self, text: str) -> None:
+        """A document of the user's own, as it is: for a file or another program, not for a terminal."""
+        with self._result():
+            self._stdout.write(text if text.endswith("\n") else text + "\n")
+            self._stdout.flush()
+
     def document(self, value: Json) -> None:
         """The JSON document of a command run with `--json`; all ASCII, so that no terminal obeys it."""
         with self._result():

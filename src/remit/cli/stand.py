@@ -7,7 +7,8 @@ from remit.cli.screen import Screen
 from remit.cli.text import compact, dollars, moment
 from remit.types.approval import Approval
 from remit.types.budget import Usage
-from remit.types.run import Escalated, Finished, ModelRefused, Paused, RunRow, Standing, Submitted
+from remit.types.ident import CallId
+from remit.types.run import Cancelled, Escalated, Finished, ModelRefused, Paused, RunRow, Standing, Submitted
 
 __all__ = ["effective", "show_approval", "show_decision", "show_standing", "spent"]
 
@@ -27,7 +28,7 @@ def show_standing(screen: Screen, stands: Standing | Submitted, *, dry_run: bool
     elif stands.answer_so_far:
         screen.line(stands.answer_so_far)
     screen.line(f"{_head(stands, dry_run)}  {stands.id}", style="bold")
-    if isinstance(stands, (ModelRefused, Escalated)) and stands.explanation:
+    if isinstance(stands, (Cancelled, ModelRefused, Escalated)) and stands.explanation:
         screen.line(screen.redactor.text(stands.explanation))
     if isinstance(stands, Paused):
         for row in (*stands.approvals, *stands.questions):
@@ -55,9 +56,9 @@ def _head(stands: Standing | Submitted, dry_run: bool) -> str:
     return status if stands.reason in ("", "waiting", "queued", paper.status_of(stands)) else f"{status} ({stands.reason})"
 
 
-def effective(run: RunRow) -> str:
-    """When what was said about something in this run takes effect."""
-    if run.host:
+def effective(run: RunRow, call: CallId) -> str:
+    """When what was said about this call of the run takes effect."""
+    if run.host and call.startswith("host:"):
         return "it takes effect when your own loop makes the call again"
     return f"it takes effect when {run.id} is taken up (remit resume {run.id} --agent MODULE:AGENT)"
 

@@ -30,8 +30,13 @@ def tell(shown: Shown, *, host: bool = False, text: bool = True) -> list[str]:
 
 def _started(shown: Shown) -> list[str]:
     who = f"{shown['subject']}@{shown['tenant']}"
-    head = f"run {shown['run']}: {shown['agent']} for {who}, {shown['model'] or 'another loop'}"
+    head = f"run {shown['run']}: {shown['agent']} for {who}, {shown['model'] or _who(shown)}"
+    head += f", for call {shown['parent_call']} of {shown['parent']}" if shown["parent"] else ""
     return [head + (f", conversation {shown['conversation']}" if shown["conversation"] else "")]
+
+
+def _who(shown: Shown) -> str:
+    return "a workflow" if shown["protocol"] == "workflow" else "another loop"
 
 
 def _changed(shown: Shown) -> list[str]:
@@ -98,7 +103,7 @@ def _moved(shown: Shown) -> list[str]:
     by = f" by {shown['by']}" if shown["by"] not in (None, "handler") else ""
     attempt = f", attempt {shown['attempt']}" if shown["state"] == "dispatched" else ""
     state = str(shown["state"]) + (f" ({shown['closed']})" if shown["closed"] else "")
-    evidence = [f"    evidence: {shown['evidence']}"] if shown.get("evidence") else []
+    evidence = _lines(shown, "evidence")
     return [f"  {shown['operation']} {str(shown['on']).replace('_', ' ')}{by}: {state}{attempt}", *evidence]
 
 
@@ -111,7 +116,7 @@ def _call_ended(shown: Shown) -> list[str]:
     else:
         code = "" if outcome["code"] == outcome["kind"] else f": {outcome['code']}"
         said = f"{code}{_because(outcome, 'message')}"
-    detail = [f"    detail: {shown['detail']}"] if shown.get("detail") else []
+    detail = _lines(shown, "detail")
     return [f"{head}{said} ({span(int(cast(int, shown['latency_ms'])))})", *detail]
 
 
@@ -130,6 +135,19 @@ def _cancelling(shown: Shown) -> list[str]:
 
 def _waiting(shown: Shown) -> list[str]:
     return [f"waiting for {', '.join(cast(list[str], shown['approvals'])) or 'a person'}{_because(shown, 'text')}"]
+
+
+def _child_started(shown: Shown) -> list[str]:
+    return [f"  {shown['call']} is answered by run {shown['child']}"]
+
+
+def _child_waiting(shown: Shown) -> list[str]:
+    about = ", ".join(cast(list[str], shown["approvals"])) or "people"
+    return [f"  {shown['call']}: run {shown['child']} waits for {about}"]
+
+
+def _child_returned(shown: Shown) -> list[str]:
+    return [f"  {shown['call']}: run {shown['child']} has ended"]
 
 
 def _resumed(shown: Shown) -> list[str]:
@@ -154,7 +172,7 @@ def _ended(shown: Shown) -> list[str]:
     still = f"; not settled: {', '.join(open_operations)}" if open_operations else ""
     verified = ", verified" if shown["verified"] else ""
     reason = f" ({shown['reason']})" if shown["reason"] not in (None, "", shown["how"]) else ""
-    return [*lines, f"{shown['how']}{reason}{verified}{still}"]
+    return [*lines, f"{shown['how']}{reason}{verified}{still}", *_lines(shown, "explanation")]
 
 
 def _member(shown: Shown, name: str) -> dict[str, Json]:
@@ -163,6 +181,19 @@ def _member(shown: Shown, name: str) -> dict[str, Json]:
 
 def _value(value: Json) -> str:
     return "" if value is None else value if isinstance(value, str) else compact(value)
+
+
+def _undo_begun(shown: Shown) -> list[str]:
+    undos = cast(list[dict[str, str]], shown["undos"])
+    lines = [f"  {one['step']} is to be taken back by {one['call']} {one['tool']}" for one in undos]
+    lines += [f"  {step}: nothing takes it back" for step in cast(list[str], shown["stuck"])]
+    return [f"failed ({shown['reason']}){_because(shown, 'message')}", *lines]
+
+
+def _lines(shown: Shown, name: str) -> list[str]:
+    """A text of several lines, each by itself."""
+    words = shown.get(name)
+    return [f"    {name}: {line}" for line in str(words).splitlines()] if words else []
 
 
 def _because(shown: Shown, name: str) -> str:
@@ -186,8 +217,13 @@ _TELL: Mapping[str, Callable[[Shown], list[str]]] = {
     "answer.checked": _checked,
     "run.cancel_requested": _cancelling,
     "run.waiting": _waiting,
+    "child.started": _child_started,
+    "child.waiting": _child_waiting,
+    "child.returned": _child_returned,
+    "workflow.undo_begun": _undo_begun,
     "run.resumed": _resumed,
     "operation.settled": _settled,
     "operation.contradicted": _contradicted,
+    "run.forgotten": lambda shown: [f"all that was said was deleted by {shown['by']}{_because(shown, 'reason')}"],
     "run.ended": _ended,
 }

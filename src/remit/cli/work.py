@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import NoReturn
 
 import typer
@@ -14,7 +14,7 @@ from remit.cli.screen import Screen
 from remit.errors import RemitError
 from remit.trace import explain
 
-__all__ = ["do"]
+__all__ = ["do", "do_here"]
 
 
 def do(screen: Screen, job: Coroutine[object, object, int], *, quiet: bool = False) -> NoReturn:
@@ -30,9 +30,14 @@ def do(screen: Screen, job: Coroutine[object, object, int], *, quiet: bool = Fal
     """
     if quiet:
         errors_only()
+    do_here(screen, lambda: asyncio.run(job))
+
+
+def do_here(screen: Screen, job: Callable[[], int]) -> NoReturn:
+    """`do`, for a job that needs no event loop of ours."""
     with screen.alone():
         try:
-            code = asyncio.run(job)
+            code = job()
         except Exception as error:
             # Agents and handlers run in here: anything may come out, and a machine waits for a document.
             if screen.as_json:

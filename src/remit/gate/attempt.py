@@ -10,15 +10,19 @@ from dataclasses import replace
 from functools import partial
 
 from remit import ambient
+from remit.gate.box import why_absent
+from remit.gate.child import begin_child
 from remit.gate.code import fail
-from remit.gate.desk import Desk
+from remit.gate.delegate import ChildEnd, ChildWaits
+from remit.gate.desk import IN_THREADS, Desk
 from remit.gate.handler import Ending, attempt
 from remit.gate.note import Moved, moved
 from remit.gate.result import describe, shape, whole
 from remit.gate.runner import Ran, Tried
 from remit.gate.scene import Plan, Scene
 from remit.gate.tell import told
-from remit.tool import Arguments, Context, NoEffect, Tool
+from remit.gate.transact import OUTSIDE, Kept, transact
+from remit.tool import Arguments, Context, Declined, NoEffect, Tool, Trail
 from remit.trace import log_traceback
 from remit.types.change import Change
 from remit.types.delivery import LateReport
@@ -27,7 +31,7 @@ from remit.types.operation import Operation
 from remit.types.outcome import Failed, NotRun, Outcome, Succeeded
 from remit.types.principal import Principal
 
-__all__ = ["Handlers", "after", "context_for", "note", "requester"]
+__all__ = ["Handlers", "after", "context_for", "note", "requester", "with_evidence"]
 
 
 def context_for(
@@ -38,8 +42,9 @@ def context_for(
     *,
     operation: Operation | None = None,
     principal: Principal | None = None,
+    writes: bool = False,
 ) -> Context[object]:
-    """What the application's functions are given."""
+    """What the application's functions are given. `writes`: this one is the handler of a write."""
     run = scene.run if operation is None else operation.run
     return Context(
         principal=principal or scene.principal,
@@ -51,6 +56,8 @@ def context_for(
         attempt=1 if operation is None else operation.attempt,
         cancelled=scene.cancelled,
         on_progress=None if desk.progress is None else partial(desk.progress, run, call),
+        trail=Trail(writes=writes, clean=desk.redaction.text),
+        web=desk.web,
     )
 
 
@@ -73,28 +80,55 @@ class Handlers:
         """Every plan is started."""
         del plan
 
+    async def absent(self, tool: Tool) -> str | None:
+        """Whether its sandbox is there."""
+        return await why_absent(tool)
+
     async def read(self, desk: Desk, plan: Plan, scene: Scene) -> Ran:
         """Run the handler once; leaving early interrupts it."""
         tool = plan.tool
-        ending = await attempt(tool, plan.arguments, context_for(desk, scene, plan.call, tool))
+        context = context_for(desk, scene, plan.call, tool)
+        ending = await attempt(tool, plan.arguments, context)
         if ending.error is not None:
             log_traceback(ending.error, mask=desk.redaction.text, run=scene.run, call=plan.call, tool=tool.name)
-        return _read(desk, tool, ending)
+        ran = _read(desk, tool, ending)
+        return replace(ran, detail=with_evidence(ran.detail, context.trail))
 
     async def write(self, desk: Desk, scene: Scene, operation: Operation, tool: Tool, *, clean: bool) -> Tried:
         """Run the handler once; what it does after it was given up goes to the inbox."""
+        if operation.recovery == "transactional":
+            return await self._transact(desk, scene, operation, tool)
         here = (operation.id, operation.attempt)
-        desk.at_work.running.add(here)
-        context = context_for(desk, scene, operation.call, tool, operation=operation, principal=requester(scene, operation))
+        running = desk.at_work.running if tool.is_async else IN_THREADS
+        running.add(here)
+        principal = requester(scene, operation)
+        context = context_for(desk, scene, operation.call, tool, operation=operation, principal=principal, writes=True)
+        trail = context.trail
         ending = await attempt(
             tool,
             Arguments(operation.arguments),
             context,
-            late=lambda late: _report_late(desk, tool, operation, late),
-            gone=lambda: desk.at_work.running.discard(here),
+            late=lambda late: _report_late(desk, operation, late, trail),
+            gone=lambda: running.discard(here),
         )
         ambient.reach("effect.after")
-        return _settle(desk, scene, operation, tool, ending, clean=clean)
+        return _settle(desk, scene, operation, ending, tool=tool, trail=trail, clean=clean)
+
+    async def _transact(self, desk: Desk, scene: Scene, operation: Operation, tool: Tool) -> Tried:
+        """Run the handler once, in a transaction that is committed with its outcome or rolled back."""
+        principal = requester(scene, operation)
+        context = context_for(desk, scene, operation.call, tool, operation=operation, principal=principal, writes=True)
+        trail = context.trail
+        ended = await transact(desk, scene, operation, tool, context=context, evidence=lambda said: with_evidence(said, trail))
+        trail.seal()
+        ambient.reach("effect.after")
+        if isinstance(ended, Kept):
+            return Tried(after(operation, ended.step), ended.shaped.outcome, ended.shaped.detail)
+        return _rolled_back(desk, scene, operation, ended, trail=trail)
+
+    async def child(self, desk: Desk, plan: Plan, scene: Scene) -> ChildEnd | ChildWaits:
+        """Begin the other agent's run, or join it."""
+        return await begin_child(desk, plan, scene)
 
     def told(self, plan: Plan, outcome: Outcome) -> Outcome:
         """With what an approver changed."""
@@ -110,38 +144,71 @@ def _read(desk: Desk, tool: Tool, ending: Ending) -> Ran:
         return Ran(_no_effect(desk, ending.error, None), detail=detail)
     if ending.how == "timeout":
         return Ran(fail("tool.timeout"), detail=detail)
-    code = "tool.failed" if ending.how == "raised" else "tool.not_started"
+    code = "tool.not_started" if ending.how == "not_started" else "tool.failed"
     return Ran(fail(code, f"({type(ending.error).__name__})"), detail=detail)
 
 
-def _settle(desk: Desk, scene: Scene, operation: Operation, tool: Tool, ending: Ending, *, clean: bool) -> Tried:
+def with_evidence(said: str | None, trail: Trail) -> str | None:
+    """What is kept for the operator: what is said already, and what the attempt did outside."""
+    return "\n".join(filter(None, [said, trail.text])) or None
+
+
+def _settle(desk: Desk, scene: Scene, operation: Operation, ending: Ending, *, tool: Tool, trail: Trail, clean: bool) -> Tried:
+    trail.seal()
     detail = None if ending.error is None else describe(desk.redaction, ending.error)
     if ending.error is not None:
         log_traceback(ending.error, mask=desk.redaction.text, run=operation.run, call=operation.call, tool=tool.name)
     if ending.how == "returned":
         shaped = shape(desk.redaction, tool, ending.value, operation=operation.id)
-        step = moved(operation, "returned", outcome=shaped.outcome, by="handler", evidence=shaped.detail)
+        evidence = with_evidence(shaped.detail, trail)
+        step = moved(operation, "returned", outcome=shaped.outcome, by="handler", evidence=evidence)
         return Tried(note(scene, operation, step, shaped.changes), shaped.outcome, shaped.detail)
-    outcome = _nothing_happened(desk, operation, ending, clean=clean)
+    outcome = _nothing_happened(desk, operation, ending, clean=clean, trail=trail)
     if outcome is None:
-        step = moved(operation, "in_doubt", evidence=detail or "the handler did not end in time")
+        evidence = with_evidence(detail or "the handler did not end in time", trail)
+        step = moved(operation, "in_doubt", evidence=evidence)
         return Tried(note(scene, operation, step), None, detail)
-    step = moved(operation, "no_effect", outcome=outcome, by="handler", evidence=detail)
+    step = moved(operation, "no_effect", outcome=outcome, by="handler", evidence=with_evidence(detail, trail))
     return Tried(note(scene, operation, step), outcome, detail)
 
 
-def _nothing_happened(desk: Desk, operation: Operation, ending: Ending, *, clean: bool) -> Failed | None:
-    """The failure that an ending proves, or None where it proves nothing."""
+def _rolled_back(desk: Desk, scene: Scene, operation: Operation, ending: Ending, *, trail: Trail) -> Tried:
+    """Nothing happened in the ledger's database; where something outside may have, a person must look."""
+    detail = None if ending.error is None else describe(desk.redaction, ending.error)
+    if ending.error is not None:
+        log_traceback(ending.error, mask=desk.redaction.text, run=operation.run, call=operation.call, tool=operation.tool)
+    outcome = _nothing_happened(desk, replace(operation, atomic=True), ending, clean=True, trail=trail)
+    if outcome is None and ending.how == "timeout" and not trail.changed:
+        outcome = fail("tool.timeout", operation=operation.id)
+    if outcome is None:
+        said = OUTSIDE if detail is None else f"{OUTSIDE}\n{detail}"
+        return Tried(note(scene, operation, moved(operation, "in_doubt", evidence=with_evidence(said, trail))), None, said)
+    step = moved(operation, "no_effect", outcome=outcome, by="handler", evidence=with_evidence(detail, trail))
+    return Tried(note(scene, operation, step), outcome, detail)
+
+
+def _nothing_happened(desk: Desk, operation: Operation, ending: Ending, *, clean: bool, trail: Trail) -> Failed | None:
+    """The failure that an ending proves, or None where it proves nothing.
+
+    Where a request of the attempt may have had an effect, only the handler's own word that there was none counts, and not
+    even that while one is under way.
+    """
+    changed, clean = trail.changed, clean and not trail.pending
     name = type(ending.error).__name__
     match ending.how:
-        case "no_effect" if clean and isinstance(ending.error, NoEffect):
+        case "no_effect" if clean and isinstance(ending.error, NoEffect) and not (changed and _of_request(ending.error)):
             return _no_effect(desk, ending.error, operation)
         case "not_started" if clean:
             return fail("tool.not_started", f"({name})", operation=operation.id)
-        case "raised" if clean and operation.atomic:
+        case "raised" if clean and operation.atomic and not changed:
             return fail("tool.failed", f"({name})", operation=operation.id)
         case _:
             return None
+
+
+def _of_request(error: NoEffect) -> bool:
+    """Whether it was said of a request only, and not by the handler of all that it did."""
+    return isinstance(error, Declined)
 
 
 def _no_effect(desk: Desk, error: NoEffect, operation: Operation | None) -> Failed:
@@ -175,16 +242,16 @@ def after(operation: Operation, step: Moved) -> Operation:
     )
 
 
-def _report_late(desk: Desk, tool: Tool, operation: Operation, ending: Ending) -> None:
+def _report_late(desk: Desk, operation: Operation, ending: Ending, trail: Trail) -> None:
     """Whatever an attempt does after it was given up goes to its run's inbox; from any thread."""
     outcome: Succeeded | Failed | None = None
+    trail.seal()
     if ending.how == "returned":
         outcome = whole(desk.redaction, ending.value, operation=operation.id).outcome
         outcome = replace(outcome, attachments=())
-    elif isinstance(ending.error, NoEffect):
-        outcome = _no_effect(desk, ending.error, operation)
-    elif operation.atomic and ending.how == "raised":
-        outcome = fail("tool.failed", f"({type(ending.error).__name__})", operation=operation.id)
+    else:
+        outcome = _nothing_happened(desk, operation, ending, clean=True, trail=trail)
     if outcome is not None:
-        report = LateReport(operation=operation.id, attempt=operation.attempt, outcome=outcome)
+        evidence = with_evidence(None, trail)
+        report = LateReport(operation=operation.id, attempt=operation.attempt, outcome=outcome, evidence=evidence)
         desk.ledger.post_late(operation.run, report)

@@ -40,6 +40,7 @@ _REFUSED: _Rows = (
     ("identity.bound", "The call sets a parameter that only the application sets; leave it out.", "corrected"),
     ("scope.missing", "The requester does not have a permission that this tool needs.", "no"),
     ("owner.denied", "The requester has no access to the resource that the call names.", "no"),
+    ("agent.absent", "The agent that answers this is not available here.", "no"),
     ("policy.denied", "This is not allowed.", "no"),
     ("policy.error", "It could not be decided whether this is allowed, so it is not.", "no"),
     ("policy.changed", "This had been approved, and is no longer allowed.", "no"),
@@ -67,6 +68,8 @@ _FAILED: _Rows = (
     ("tool.timeout", "The tool did not answer in time.", "same_key"),
     ("tool.lost", "The program ended each time that this was under way; it is not tried again.", "no"),
     ("tool.not_started", "The tool could not be started.", "no"),
+    ("rolled_back", "The program ended before this was done, and nothing was changed.", "same_key"),
+    ("agent.failed", "The agent did not finish, and nothing that it did had an effect.", "no"),
     ("not_recorded", "It had not run when this was recorded, so nothing is known of it; it was not run.", "no"),
     ("reconciled_no", "It was checked: it did not happen.", "same_key"),
     ("settled_no", "A person checked: it did not happen.", "same_key"),
@@ -75,6 +78,11 @@ _UNKNOWN: _Rows = (
     (
         "unknown",
         "It was tried, and it is not known whether it happened. Do not do it in another way.",
+        "no",
+    ),
+    (
+        "agent.unknown",
+        "The agent did something of which it is not known whether it happened. Do not do it in another way.",
         "no",
     ),
     ("in_progress", "The same is being done right now, and its result is not known yet.", "same_key"),

@@ -21,6 +21,7 @@ from remit.gate.step.lookup import Follow, Join, doubts, lookup
 from remit.gate.step.resolve import resolve
 from remit.gate.step.validate import validate
 from remit.gate.tell import label_of
+from remit.types.budget import Spent
 from remit.types.ident import OperationId
 from remit.types.outcome import Succeeded
 
@@ -53,7 +54,7 @@ async def _may_be_asked_for(draft: Draft) -> Stop | None:
         return Stop("stop", not_run("cancelled"))
     if not proposal.again:
         digest = None if draft.arguments is None else draft.arguments.digest
-        over = scene.admit(proposal.name, digest)
+        over = scene.admit(proposal.name, digest) or await scene.take(Spent(calls=1))
         if over is not None:
             return Stop("budget", refuse(over))
     if wrong is not None or draft.resolved.effect.kind == "ask":
@@ -90,7 +91,7 @@ async def _in_the_way(draft: Draft) -> Stop | Join | Follow | None:
 async def _ask_or_go(draft: Draft) -> Plan | None:
     """Step 6, or straight on."""
     await add_doubts(draft)
-    stop = draft.desk.before_asking(draft)
+    stop = await _absent(draft) or draft.desk.before_asking(draft)
     if stop is not None:
         return settle(draft, stop)
     if needs_person(draft):
@@ -98,6 +99,12 @@ async def _ask_or_go(draft: Draft) -> Plan | None:
         return None if stop is None else settle(draft, stop)
     stop = take_rate(draft)
     return ready(draft, "authorize", "allowed") if stop is None else settle(draft, stop)
+
+
+async def _absent(draft: Draft) -> Stop | None:
+    """Nobody is asked for what could not be started here."""
+    why = await draft.desk.runner.absent(draft.resolved)
+    return None if why is None else Stop("execute", refuse("sandbox.absent"), detail=draft.desk.redaction.text(why))
 
 
 async def _ask(draft: Draft) -> Stop | None:

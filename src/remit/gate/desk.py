@@ -6,24 +6,31 @@ Knows no run. Invariant: one for each gate, and nothing in it is about a single 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from remit.gate.delegate import Delegate
 from remit.gate.runner import Runner
 from remit.gate.slot import Rates, Slots
 from remit.gate.step.redact import Redaction
 from remit.policy import Policy
-from remit.tool import Catalogue
+from remit.tool import Catalogue, Webs
 from remit.types.ident import CallId, OperationId, RunId
 from remit.types.ledger import Ledger
 
 if TYPE_CHECKING:
     from remit.gate.draft import Draft, Stop
 
-__all__ = ["AtWork", "Desk", "Progress"]
+__all__ = ["IN_THREADS", "AtWork", "Desk", "Progress"]
 
 T = TypeVar("T")
+
+IN_THREADS: set[tuple[OperationId, int]] = set()
+"""(operation, attempt) of handlers that run in threads of this process: those outlive the owner that began them."""
+
+os.register_at_fork(after_in_child=IN_THREADS.clear)
 
 Progress = Callable[[RunId, CallId, float, str], None]
 """Run, call, fraction from 0 to 1, and the handler's own words."""
@@ -52,6 +59,8 @@ class Desk:
         runner: does what calls ask for.
         before_asking: what to answer instead of asking a person or dispatching; None lets the call go on.
         progress: told how far a handler says that it is.
+        web: makes the HTTP clients of attempts; None: there are none.
+        delegate: runs the agents that answer calls; None: there is nobody who does.
     """
 
     tools: Catalogue
@@ -65,12 +74,14 @@ class Desk:
     runner: Runner
     before_asking: Callable[[Draft], Stop | None]
     progress: Progress | None = None
+    web: Webs | None = None
+    delegate: Delegate | None = None
     at_work: AtWork = field(default_factory=AtWork)
     background: set[asyncio.Future[object]] = field(default_factory=set["asyncio.Future[object]"])
 
     def runs_here(self, operation: OperationId) -> bool:
         """Whether a handler of this operation, of whatever attempt, is alive in this process."""
-        return any(one == operation for one, _ in tuple(self.at_work.running))
+        return any(one == operation for one, _ in (*self.at_work.running, *IN_THREADS))
 
     async def shielded(self, work: Awaitable[T]) -> T:
         """Wait for `work`, which goes on if the waiter is cancelled."""

@@ -7,17 +7,20 @@ no proposal gets two answers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from remit.errors import InputError
+from remit.errors import DefinitionError, InputError
 from remit.gate.attempt import Handlers
 from remit.gate.consider import consider
+from remit.gate.delegate import Delegate
 from remit.gate.desk import AtWork, Desk, Progress
 from remit.gate.doubt.deliver import deliver
 from remit.gate.doubt.elsewhere import recover_elsewhere
+from remit.gate.doubt.rejoin import rejoin
 from remit.gate.doubt.resume import consider_again, recover_call
 from remit.gate.draft import Draft, Stop
 from remit.gate.host.call import Sessions
+from remit.gate.host.hold import Held
 from remit.gate.reconsider import reconsider, void_changed
 from remit.gate.rehearse import Rehearsal, rehearse
 from remit.gate.result import describe
@@ -29,10 +32,11 @@ from remit.gate.step.redact import Redaction
 from remit.gate.stop import stop_call
 from remit.gate.tell import label_of
 from remit.policy import Policy, digest_of
-from remit.tool import Catalogue
+from remit.tool import Catalogue, Webs
 from remit.types.approval import Approval
 from remit.types.budget import Budget
 from remit.types.delivery import Delivered
+from remit.types.event import Recorded
 from remit.types.given import given_id, given_text
 from remit.types.ident import CallId, Digest, Json, OperationId, RunId
 from remit.types.label import UNTRUSTED, Label
@@ -60,6 +64,11 @@ class Gate:
         dry_run: nothing that changes anything is done, and nobody is asked: such calls are answered with what
             would have happened.
         at_work: shared with the other gates of this process on this ledger; None: there are none.
+        web: makes the HTTP clients that handlers find in `ctx.http`; None: there is none.
+        delegate: runs the agents that answer calls; None: such calls are refused.
+
+    Raises:
+        DefinitionError: a tool is transactional, and the ledger cannot do that.
     """
 
     def __init__(
@@ -78,7 +87,10 @@ class Gate:
         dry_run: bool = False,
         runner: Runner | None = None,
         at_work: AtWork | None = None,
+        web: Webs | None = None,
+        delegate: Delegate | None = None,
     ) -> None:
+        _need_transactions(tools, ledger)
         self._desk = Desk(
             tools=tools,
             ledger=ledger,
@@ -89,9 +101,11 @@ class Gate:
             slots=Slots(read_limit),
             rates=Rates(),
             progress=progress,
+            web=web,
             runner=runner or (Rehearsal() if dry_run else Handlers()),
             before_asking=rehearse if dry_run else _go_on,
             at_work=at_work or AtWork(),
+            delegate=delegate,
         )
         self._sessions = Sessions(self._desk, agent=agent, agent_digest=agent_digest, budget=budget or Budget())
 
@@ -140,15 +154,22 @@ class Gate:
     async def execute(self, plan: Plan, scene: Scene) -> None:
         """Steps 7 and 8: dispatch, handler, outcome, and recovery if the outcome is in doubt.
 
-        Ends by noting `CallEnded`; only where the key's holder failed meanwhile and a person must be asked after
-        all, it ends with a new `CallConsidered` that waits. Cancelling the task leaves what was dispatched as a
-        crash would; its late result goes to the run's inbox.
+        Ends by noting `CallEnded`, or of another agent's call `ChildWaiting`; only where the key's holder failed meanwhile
+        and a person must be asked after all, it ends with a new `CallConsidered` that waits. Cancelling the task leaves
+        what was dispatched as a crash would; its late result goes to the run's inbox.
         """
         await execute(self._desk, plan, scene)
 
     async def recover(self, proposal: Proposal, operation_id: OperationId, scene: Scene) -> None:
         """Answer a call whose operation a former owner left, after doing what may be done about it."""
         await recover_call(self._desk, proposal, operation_id, scene)
+
+    async def rejoin(self, proposal: Proposal, scene: Scene, *, stop: bool = False) -> None:
+        """Answer a call for which another agent's run has begun, once that stands still; with `stop` it is cancelled.
+
+        Ends by noting `CallEnded` or `ChildWaiting`.
+        """
+        await rejoin(self._desk, proposal, scene, stop=stop)
 
     async def recover_unowned(self, operation: Operation) -> bool:
         """Do what may be done about an operation in doubt, of a run that nobody alive owns, for no call's sake.
@@ -213,6 +234,10 @@ class Gate:
         proposal = Proposal(CallId(f"host:{call or ''}"), tool, _text(arguments), label)
         return await self._sessions.call(proposal, principal=principal, run=RunId(run), named=call is not None)
 
+    def hold(self, run: RunId, principal: Principal, *, on_event: Callable[[Recorded], None]) -> Held:
+        """A run like those that `call` opens, for a host that keeps it between its calls: to be begun or taken up."""
+        return Held(self._sessions, self._desk, run, principal, on_event=on_event)
+
     async def close(self, run: str) -> None:
         """End a run that `call` opened: what waits is void, and no further call is taken. Harmless if repeated.
 
@@ -220,6 +245,15 @@ class Gate:
             NotFound: there is no such run.
         """
         await self._sessions.close(RunId(run))
+
+
+def _need_transactions(tools: Catalogue, ledger: Ledger) -> None:
+    """Raise `DefinitionError` if a tool needs what this kind of ledger does not do."""
+    for tool in tools:
+        recovery = tool.effect.recovery
+        if recovery is not None and recovery.kind == "transactional" and not callable(getattr(ledger, "transact", None)):
+            message = f"tool {tool.name!r} is transactional, and this ledger ({type(ledger).__name__}) has no transactions"
+            raise DefinitionError(message, code="definition.recovery", tool=tool.name)
 
 
 def _go_on(draft: Draft) -> Stop | None:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from remit.foreign import contained, origin
+from remit.gate.box import NotStarted, in_sandbox
 from remit.gate.thread import Worker
-from remit.tool import Arguments, Context, NoEffect, Tool
+from remit.tool import Arguments, Context, InDoubt, NoEffect, Tool
 
-__all__ = ["Ending", "attempt"]
+__all__ = ["Ending", "attempt", "raised"]
 
-How = Literal["returned", "no_effect", "raised", "not_started", "timeout"]
+How = Literal["returned", "no_effect", "in_doubt", "raised", "not_started", "timeout"]
 Late = Callable[["Ending"], None]
 
 
@@ -51,12 +52,13 @@ async def attempt(
     """
     try:
         with contained():
-            begin = tool.prepare(arguments, context)
+            boxed = None if tool.sandbox is None else in_sandbox(tool.sandbox, tool, arguments, context)
+            begin = boxed or tool.prepare(arguments, context)
     except Exception as error:  # typed arguments are built by the application's own classes
         if gone is not None:
             gone()
         return Ending("not_started", error=origin(error))
-    if tool.is_async:
+    if boxed is not None or tool.is_async:
         return await _task(cast("Callable[[], Awaitable[object]]", begin), tool.timeout_s, late, gone)
     return await _thread(begin, tool, late, gone)
 
@@ -70,7 +72,7 @@ async def _task(
     if gone is not None:
         task.add_done_callback(lambda _: gone())
     try:
-        await asyncio.wait({task}, timeout=timeout_s)
+        await _ended(task, until)
     except asyncio.CancelledError:
         if late is None:
             task.cancel()
@@ -85,14 +87,44 @@ async def _task(
     return Ending("timeout")
 
 
+async def _ended(task: asyncio.Task[Ending], until: float) -> None:
+    """Return when the task has ended, or at that moment of the event loop's clock."""
+    loop = asyncio.get_running_loop()
+    waiter: asyncio.Future[None] = loop.create_future()
+
+    def wake(_: object = None) -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    task.add_done_callback(wake)
+    timer = loop.call_at(until, wake)
+    try:
+        await waiter
+    finally:
+        timer.cancel()
+
+
 async def _awaited(begin: Callable[[], Awaitable[object]]) -> Ending:
     try:
         with contained(awaiting=True):
             return Ending("returned", await begin())
-    except NoEffect as error:
-        return Ending("no_effect", error=error)
     except Exception as error:  # the handler is foreign code: not even SystemExit may take the process with it
-        return Ending("raised", error=origin(error))
+        return raised(origin(error))
+
+
+def raised(error: BaseException) -> Ending:
+    """What a handler says by what it raises. Of several at once, one that is in doubt decides."""
+    if isinstance(error, NotStarted):
+        return Ending("not_started", error=error.__cause__ or error)
+    if _is_in_doubt(error):
+        return Ending("in_doubt", error=error)
+    return Ending("no_effect" if isinstance(error, NoEffect) else "raised", error=error)
+
+
+def _is_in_doubt(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(_is_in_doubt, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+    return isinstance(error, InDoubt)
 
 
 def _ending(task: asyncio.Task[Ending]) -> Ending:
@@ -108,10 +140,8 @@ async def _thread(begin: Callable[[], object], tool: Tool, late: Late | None, go
     def call() -> Ending:
         try:
             return Ending("returned", begin())
-        except NoEffect as error:
-            return Ending("no_effect", error=error)
         except BaseException as error:  # not even SystemExit may take the report with it
-            return Ending("raised", error=error)
+            return raised(error)
         finally:
             if gone is not None:
                 gone()

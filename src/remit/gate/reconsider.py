@@ -161,7 +161,7 @@ async def _recheck(draft: Draft, approval: Approval, row: Operation | None) -> P
     wanted = draft.wanted
     if wanted is None or covers(approval, scope=wanted.scope, two_person=wanted.two_person, reasons=wanted.reasons):
         return _granted(draft, approval, row)
-    over = scene.may_ask()
+    over = await scene.ask_over() if row is not None else scene.may_ask()
     if over is not None:
         await _close(draft.desk, scene, proposal, "recheck_refused", refuse(over), approval=approval)
         return None

@@ -13,6 +13,7 @@ from remit.types.operation import Operation
 from remit.types.outcome import NotRun, Outcome
 
 if TYPE_CHECKING:
+    from remit.gate.delegate import ChildEnd, ChildWaits
     from remit.gate.desk import Desk
     from remit.gate.scene import Plan, Scene
     from remit.tool import Tool
@@ -50,6 +51,10 @@ class Runner(Protocol):
         """What to answer instead of starting what a plan asks for."""
         ...
 
+    async def absent(self, tool: Tool) -> str | None:
+        """Why the tool's handler cannot be started here, for the operator; None if it can."""
+        ...
+
     async def read(self, desk: Desk, plan: Plan, scene: Scene) -> Ran:
         """Do what a call asks for that changes nothing."""
         ...
@@ -60,6 +65,10 @@ class Runner(Protocol):
         Args:
             clean: no earlier attempt can have had an effect, so that what this one did not do did not happen.
         """
+        ...
+
+    async def child(self, desk: Desk, plan: Plan, scene: Scene) -> ChildEnd | ChildWaits:
+        """Have another agent answer the call."""
         ...
 
     def told(self, plan: Plan, outcome: Outcome) -> Outcome:

@@ -7,7 +7,7 @@ for a call that passed steps 1 to 6 in this process, and is never stored.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,11 +15,23 @@ from remit import ambient
 from remit.ledger.journal import Journal
 from remit.tool import Arguments, Tool
 from remit.types.approval import Approval
+from remit.types.budget import Spent
+from remit.types.change import Change
 from remit.types.ident import CallId, ConversationId, Digest, OperationId, RunId
 from remit.types.label import Label
 from remit.types.principal import Principal
+from remit.types.quick import quick
 
 __all__ = ["Bell", "Plan", "Proposal", "Scene"]
+
+
+async def _free(amounts: Spent) -> str | None:
+    """Nobody else takes from the run's budgets."""
+    del amounts
+
+
+def _nothing() -> tuple[Change, ...]:
+    return ()
 
 
 class Bell:
@@ -58,6 +70,9 @@ class Scene:
         admit: call budgets, asked once for each proposal, in order, by tool name and arguments digest: None, or the code
             of the one that is used up.
         may_ask: the same for one more request to a person.
+        take: where other runs share the budgets, takes one more call or request to a person of all of them in the ledger,
+            once `admit` or `may_ask` has nothing against it: None, or the code of the one that is used up.
+        book: what the run has used and not told the ledger yet; it goes with the beginning of a child.
         cancelled: the run is being cancelled; nothing new starts.
         woken: rung when the inbox brought something; holders read their operation again.
         stable_calls: whether call ids mean the same call after a crash.
@@ -72,12 +87,19 @@ class Scene:
     recorded: Mapping[str, Digest]
     admit: Callable[[str, Digest | None], str | None]
     may_ask: Callable[[], str | None]
+    take: Callable[[Spent], Awaitable[str | None]] = _free
+    book: Callable[[], tuple[Change, ...]] = _nothing
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     woken: Bell = field(default_factory=Bell)
     stable_calls: bool = True
     on_wait: Literal["hold", "answer"] = "hold"
 
+    async def ask_over(self) -> str | None:
+        """None, and one more person is asked for; or the code of the budget that is used up."""
+        return self.may_ask() or await self.take(Spent(approvals=1))
 
+
+@quick
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A call that a model asks for.
@@ -101,6 +123,7 @@ class Proposal:
     joined: CallId | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A call that may start.

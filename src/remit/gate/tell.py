@@ -19,7 +19,7 @@ from remit.types.ident import Json
 from remit.types.label import TRUSTED, Label
 from remit.types.outcome import Failed, Outcome, Succeeded
 
-__all__ = ["label_of", "shown_of", "told"]
+__all__ = ["label_of", "shown_of", "told", "with_changes"]
 
 
 def shown_of(desk: Desk, tool: Tool, arguments: Arguments) -> str:
@@ -30,9 +30,12 @@ def shown_of(desk: Desk, tool: Tool, arguments: Arguments) -> str:
 
 def told(plan: Plan, outcome: Outcome) -> Outcome:
     """The outcome as the call's answer."""
-    if plan.shown is None:
-        return outcome
-    changed = f"An approver changed the arguments to {plan.shown}."
+    return outcome if plan.shown is None else with_changes(plan.shown, outcome)
+
+
+def with_changes(arguments: str, outcome: Outcome) -> Outcome:
+    """The outcome of a call that ran with an approver's arguments, as they may be shown."""
+    changed = f"An approver changed the arguments to {arguments}."
     if isinstance(outcome, Succeeded):
         shown = outcome.shown if outcome.shown is not None else text_of(outcome.value)
         return replace(outcome, shown=f"{changed} The result: {shown}")

@@ -16,7 +16,7 @@ from remit.types.approval import Approval
 from remit.types.codec import decode_outcome
 from remit.types.delivery import Decision
 from remit.types.event import ApprovalDecided, ApprovalRequested, Event, OperationMoved
-from remit.types.ident import ApprovalId, OperationId
+from remit.types.ident import ApprovalId, OperationId, RunId
 from remit.types.operation import Operation, settler
 
 __all__ = ["Account", "faults_of_approval", "faults_of_operation"]
@@ -29,21 +29,24 @@ Place = tuple[int, int]
 @dataclass(slots=True)
 class Account:
     """Per operation its moves, in the order they were committed, whichever run made them; per approval, what was
-    asked and decided, and whether something was dispatched with it; of both, what was declared when they were made."""
+    asked and decided, and whether something was dispatched with it; of both, what was declared when they were made. And which
+    run has announced which other one, to answer a call."""
 
     moves: dict[OperationId, dict[Place, OperationMoved]] = field(
         default_factory=dict[OperationId, dict["Place", OperationMoved]]
     )
-    declared: dict[str, str] = field(default_factory=dict[str, str])
+    declared: dict[str, tuple[str, bytes]] = field(default_factory=dict[str, tuple[str, bytes]])
+    forgotten: set[RunId] = field(default_factory=set[RunId])
     used: set[ApprovalId] = field(default_factory=set[ApprovalId])
     asked: dict[ApprovalId, ApprovalRequested] = field(default_factory=dict[ApprovalId, ApprovalRequested])
     decided: dict[ApprovalId, ApprovalDecided] = field(default_factory=dict[ApprovalId, ApprovalDecided])
+    children: dict[RunId, RunId] = field(default_factory=dict[RunId, RunId])
 
-    def declare(self, opened: str) -> None:
-        """Count what a page says of new rows."""
+    def declare(self, opened: str, salt: bytes) -> None:
+        """Count what a page says of new rows; `salt` is that of its payload."""
         for one in opened.split():
             name, _, said = one.partition("=")
-            self.declared[name] = said
+            self.declared[name] = (said, salt)
 
     def what(self, name: str) -> str:
         """Whether something declared is an operation or an approval."""
@@ -87,7 +90,8 @@ def faults_of_approval(row: Approval, account: Account, waiting: Decision | None
 
 
 def _declared(row: Operation | Approval, account: Account) -> Iterator[str]:
-    if account.declared.get(row.id) != declared_of(row):
+    said, salt = account.declared.get(row.id, ("", b""))
+    if said != declared_of(row, salt):
         yield "the row says other things than were declared when it was made"
 
 

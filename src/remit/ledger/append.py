@@ -14,7 +14,7 @@ from remit.errors import Conflict, NotFound, RunOwned
 from remit.ledger.chain import SALT_BYTES, Header, commitment_of, declared_of, first_link, link
 from remit.ledger.change import Place, make_all
 from remit.ledger.row import insert
-from remit.ledger.sql import execute, one
+from remit.ledger.sql import execute, insert_numbered, locked, one
 from remit.ledger.transaction import Transaction
 from remit.types.change import AskPerson, Change, Create, OpenOperation
 from remit.types.codec import encode_event
@@ -59,14 +59,14 @@ def prepare(append: Append) -> Prepared:
     salt = ambient.random_bytes(SALT_BYTES)
     kinds = " ".join([stamped.event.kind for stamped in append.events])
     payload = "\n".join([encode_event(stamped.event) for stamped in append.events])
-    return Prepared(append, now_ms, kinds, _opened(append.changes), payload, salt, commitment_of(salt, payload))
+    return Prepared(append, now_ms, kinds, _opened(append.changes, salt), payload, salt, commitment_of(salt, payload))
 
 
-def _opened(changes: Sequence[Change]) -> str:
+def _opened(changes: Sequence[Change], salt: bytes) -> str:
     """What the commit declares of the operations and approvals that it makes."""
     made = [change.operation for change in changes if isinstance(change, OpenOperation)]
     asked = [change.approval for change in changes if isinstance(change, AskPerson)]
-    return " ".join([f"{noun.id}={declared_of(noun)}" for noun in (*made, *asked)])
+    return " ".join([f"{noun.id}={declared_of(noun, salt)}" for noun in (*made, *asked)])
 
 
 def apply(tx: Transaction, prepared: Prepared) -> Committed:
@@ -115,14 +115,13 @@ def _create(tx: Transaction, create: Create, prepared: Prepared) -> _Run:
         created_ms=at_ms,
         updated_ms=at_ms,
     )
-    insert(tx.db, "remit_run", row)
-    number = tx.db.last_insert_rowid()
+    number = insert(tx.db, "remit_run", row)
     execute(tx.db, "INSERT INTO remit_request VALUES (?, ?)", (number, create.request))
     return _Run(number, row.owner, row.epoch, 0, "", at_ms)
 
 
 def _own(tx: Transaction, append: Append) -> _Run:
-    found = one(tx.db, "SELECT number, owner, epoch, sequence, head, updated_ms FROM remit_run WHERE id = ?", append.run)
+    found = locked(tx.db, "SELECT number, owner, epoch, sequence, head, updated_ms FROM remit_run WHERE id = ?", append.run)
     if found is None:
         raise NotFound("no such run", code="run.not_found", run=append.run)
     run = _Run(*found)
@@ -161,13 +160,16 @@ def _chain(tx: Transaction, run: _Run, recorded: Sequence[Recorded], prepared: P
     name, last = recorded[-1].run, recorded[-1].sequence
     times = " ".join([str(one_event.at_ms) for one_event in recorded])
     before = bytes.fromhex(run.head) if run.head else first_link(name)
-    execute(tx.db, "INSERT INTO remit_payload VALUES (NULL, ?, ?)", (prepared.salt, prepared.payload))
-    header = Header(tx.db.last_insert_rowid(), name, last, prepared.kinds, times, prepared.opened)
+    number = insert_numbered(tx.db, _PAYLOAD, (prepared.salt, prepared.payload), "page")
+    header = Header(number, name, last, prepared.kinds, times, prepared.opened)
     head = link(before, header, prepared.commitment)
     page = (name, last, header.number, header.kinds, times, header.opened, prepared.commitment, head)
     execute(tx.db, "INSERT INTO remit_page VALUES (?, ?, ?, ?, ?, ?, ?, ?)", page)
     run.sequence, run.head = last, head.hex()
     tx.mark = (name, last, head)
+
+
+_PAYLOAD = "INSERT INTO remit_payload (salt, text) VALUES (?, ?)"
 
 
 def _take(tx: Transaction, append: Append) -> None:
@@ -180,7 +182,7 @@ def _take(tx: Transaction, append: Append) -> None:
 _GO_ON = "UPDATE remit_run SET sequence = ?, head = ?, updated_ms = ? WHERE number = ?"
 _TURN = (
     "UPDATE remit_run SET sequence = ?, head = ?, updated_ms = ?, status = coalesce(?, status), owner = ?, epoch = ?,"
-    " expires_ms = iif(?, ?, expires_ms) WHERE number = ?"
+    " expires_ms = CASE WHEN ? = 1 THEN ? ELSE expires_ms END WHERE number = ?"
 )
 
 

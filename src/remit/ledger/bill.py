@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from operator import add, attrgetter
 
-import apsw
-
 from remit.errors import BudgetExceeded, InputError
-from remit.ledger.sql import execute, one
+from remit.ledger.sql import Database, execute, locked
 from remit.types.budget import Spent
 from remit.types.change import Spend
 
@@ -30,7 +28,7 @@ _ADD = (
 )
 
 
-def pay(db: apsw.Connection, scope: str, bill: Sequence[Spend]) -> None:
+def pay(db: Database, scope: str, bill: Sequence[Spend]) -> None:
     """Add all of the bill to what the scope has spent.
 
     Raises:
@@ -47,8 +45,12 @@ def pay(db: apsw.Connection, scope: str, bill: Sequence[Spend]) -> None:
         execute(db, _ADD, values)
         if db.changes():
             return
-    spent = one(db, _SPENT, scope)
-    budget, limit = next(_passed(spent or (), bill))
+    spent = locked(db, _SPENT, scope)
+    passed = next(_passed(spent or (), bill), None)
+    if passed is None:  # another process has made the scope, or given back, since it was looked at
+        execute(db, _ADD, values)
+        return
+    budget, limit = passed
     raise BudgetExceeded(f"the budget of {budget} is spent", code=f"budget.{budget}", budget=budget, limit=limit)
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from hashlib import sha256
+from operator import attrgetter
 
 import orjson
 
 from remit.types.approval import Approval
 from remit.types.ident import RunId
 from remit.types.operation import Operation
+from remit.types.quick import quick
 
 __all__ = ["SALT_BYTES", "Header", "commitment_of", "declared_of", "first_link", "link"]
 
@@ -33,6 +35,7 @@ def first_link(run: RunId) -> bytes:
     return sha256(b"remit.run.1\n" + run.encode()).digest()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Header:
     """A page but for its payload: its number, and the run, last sequence number, kinds and times of its events.
@@ -60,11 +63,13 @@ _CHANGING = frozenset(
         "arguments",  # covered by their own digest
     }
 )
-_DECLARED = {noun: tuple(one.name for one in fields(noun) if one.name not in _CHANGING) for noun in (Operation, Approval)}
+_DECLARED = {
+    noun: attrgetter(*[one.name for one in fields(noun) if one.name not in _CHANGING]) for noun in (Operation, Approval)
+}
 
 
-def declared_of(noun: Operation | Approval) -> str:
-    """What a row says that never changes, as a digest."""
-    values = [getattr(noun, name) for name in _DECLARED[type(noun)]]
+def declared_of(noun: Operation | Approval, salt: bytes) -> str:
+    """What a row says that never changes, as a digest; salted as its page's payload is, so that it can be forgotten with it."""
+    values: tuple[object, ...] = _DECLARED[type(noun)](noun)
     plain = [float(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in values]
-    return sha256(b"remit.row.1\n" + orjson.dumps(plain)).hexdigest()
+    return sha256(b"remit.row.1\n" + salt + orjson.dumps(plain)).hexdigest()

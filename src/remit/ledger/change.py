@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-import apsw
-
 from remit.errors import Conflict, InputError, KeyTaken, NotFound
 from remit.ledger.bill import pay
+from remit.ledger.hide import hidden
 from remit.ledger.row import insert, texts, texts_of
-from remit.ledger.sql import execute, one
+from remit.ledger.sql import Database, execute, locked, one, take_turn
 from remit.types.change import (
     AskPerson,
     Change,
@@ -50,7 +49,7 @@ class Place:
     `posted` are the runs whose inbox grows with it.
     """
 
-    db: apsw.Connection
+    db: Database
     run: RunId
     at_ms: int
     posted: set[RunId]
@@ -105,13 +104,14 @@ def _make(change: RowChange, at: Place) -> None:  # the closed list, one line ea
 def _post(change: Post, at: Place) -> None:
     if one(at.db, "SELECT 1 FROM remit_run WHERE id = ?", change.run) is None:
         raise NotFound("no such run", code="run.not_found", run=change.run)
+    take_turn(at.db, f"inbox {change.run}")  # as `post`
     execute(at.db, "INSERT INTO remit_inbox (run, text) VALUES (?, ?)", (change.run, encode_delivery(change.delivery)))
     at.posted.add(change.run)
 
 
 def _hold(change: HoldConversation, at: Place) -> None:
     name = (change.tenant, change.conversation)
-    row = one(at.db, "SELECT subject, agent, holder, last FROM remit_conversation WHERE tenant = ? AND id = ?", *name)
+    row = locked(at.db, "SELECT subject, agent, holder, last FROM remit_conversation WHERE tenant = ? AND id = ?", *name)
     if row is None:
         subject, agent, holder, last = change.subject, change.agent, None, None
         execute(
@@ -156,7 +156,7 @@ _STANDING = "SELECT state, attempt, closed, settled_by, key, evidence FROM remit
 
 def _move(change: MoveOperation, at: Place) -> None:
     name = change.operation
-    row = one(at.db, _STANDING, name)
+    row = locked(at.db, _STANDING, name)
     if row is None:
         raise NotFound("no such operation", code="operation.not_found", operation=name)
     was: OperationState
@@ -202,7 +202,7 @@ def _move(change: MoveOperation, at: Place) -> None:
 
 
 def _pass_evidence(change: PassEvidence, at: Place) -> None:
-    row = one(at.db, "SELECT evidence FROM remit_operation WHERE id = ?", change.operation)
+    row = locked(at.db, "SELECT evidence FROM remit_operation WHERE id = ?", change.operation)
     if row is None:
         raise NotFound("no such operation", code="operation.not_found", operation=change.operation)
     execute(
@@ -218,6 +218,8 @@ def _need_key(operation: OperationId, key: str, at: Place) -> None:
         "SELECT id FROM remit_operation WHERE key = ? AND state IN ('dispatched', 'unknown', 'succeeded')",
         key,
     )
+    if row is None and (secret := hidden(at.db, key)) != key:
+        row = one(at.db, "SELECT id FROM remit_operation WHERE key = ? AND state = 'succeeded'", secret)
     if row is not None:
         raise KeyTaken("another operation holds the key", operation=row[0], instead_of=operation)
 
@@ -235,7 +237,7 @@ def _consume(approval: ApprovalId, at: Place) -> None:
 
 def _void(change: VoidApproval, at: Place) -> None:
     if change.was is not None:
-        row = one(at.db, "SELECT state FROM remit_approval WHERE id = ?", change.approval)
+        row = locked(at.db, "SELECT state FROM remit_approval WHERE id = ?", change.approval)
         if row is None or row[0] != change.was:
             raise Conflict("the approval was decided meanwhile", code="approval.moved", approval=change.approval)
     execute(

@@ -10,19 +10,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import apsw
-
 from remit import ambient
 from remit.errors import InputError
 from remit.ledger import post, reader
 from remit.ledger.append import apply, prepare
+from remit.ledger.head import heads
+from remit.ledger.retention import Retention
+from remit.ledger.sql import Database
 from remit.ledger.transaction import Work
 from remit.ledger.watch import Watch
 from remit.types.approval import Approval, ApprovalState
 from remit.types.budget import Spent
 from remit.types.change import Notice
+from remit.types.connection import Connection
 from remit.types.delivery import Decision, Delivered, Delivery, LateReport
 from remit.types.event import Recorded
+from remit.types.head import Heads
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId
 from remit.types.ledger import Append, Committed, Conversation, Noun
 from remit.types.operation import Operation, OperationState
@@ -34,7 +37,7 @@ __all__ = ["StoreLedger"]
 T = TypeVar("T")
 
 
-class StoreLedger(ABC):
+class StoreLedger(Retention, ABC):
     """A ledger over a store of tables. See `remit.types.ledger.Ledger` for what each method promises."""
 
     # what the kinds say
@@ -81,10 +84,12 @@ class StoreLedger(ABC):
     async def _write(self, work: Work[T]) -> T: ...
 
     @abstractmethod
-    def _read(self, query: Callable[[apsw.Connection], T]) -> T: ...
+    async def _read(self, query: Callable[[Database], T]) -> T: ...
 
     @abstractmethod
-    def _alive(self, owner: OwnerId) -> bool: ...
+    def _living(self, db: Database) -> Callable[[OwnerId], bool]:
+        """Who is alive, asked of this database where it knows."""
+        ...
 
     @abstractmethod
     def _watch(self) -> Watch: ...
@@ -93,7 +98,7 @@ class StoreLedger(ABC):
     def _look(self) -> None: ...
 
     @abstractmethod
-    async def verify(self, run: RunId | None = None) -> list[str]:
+    async def verify(self, run: RunId | None = None, *, head: Heads | None = None) -> list[str]:
         """What is wrong with the chain, or with rows that do not match their events; empty if nothing is."""
 
     # writing
@@ -105,6 +110,12 @@ class StoreLedger(ABC):
         committed = await self._write(lambda tx: apply(tx, prepared))
         ambient.reach("commit.after")
         return committed
+
+    @abstractmethod
+    async def transact(
+        self, work: Callable[[Connection], T], outcome: Callable[[T], Append | None], *, timeout_s: float
+    ) -> Committed | None:
+        """Do the work in a transaction that `outcome` of it is then appended to: one commit of both."""
 
     async def post(self, run: RunId, delivery: Delivery) -> int:
         """Put a delivery into a run's inbox; returns its id."""
@@ -121,19 +132,19 @@ class StoreLedger(ABC):
 
     async def blob(self, digest: Digest) -> bytes:
         """Bytes by their digest. Raises `NotFound`."""
-        return self._read(lambda db: reader.blob(db, digest))
+        return await self._read(lambda db: reader.blob(db, digest))
 
     async def run(self, run: RunId) -> RunRow | None:
         """A run's row."""
-        return self._read(lambda db: reader.run(db, run))
+        return await self._read(lambda db: reader.run(db, run))
 
     async def request(self, run: RunId) -> str:
         """The JSON text that `Create` stored. Raises `NotFound`."""
-        return self._read(lambda db: reader.request(db, run))
+        return await self._read(lambda db: reader.request(db, run))
 
     async def find_request(self, *, tenant: str, subject: str, agent: str, request_id: str) -> RunRow | None:
         """The run that this request made."""
-        return self._read(lambda db: reader.find_request(db, (tenant, subject, agent, request_id)))
+        return await self._read(lambda db: reader.find_request(db, (tenant, subject, agent, request_id)))
 
     async def runs(
         self,
@@ -153,36 +164,36 @@ class StoreLedger(ABC):
             "conversation": conversation,
             "parent": parent,
         }
-        return self._read(lambda db: reader.runs(db, filters, limit))
+        return await self._read(lambda db: reader.runs(db, filters, limit))
 
     async def claimable(self, agents: Sequence[str]) -> list[RunRow]:
         """Runs that somebody should take up now, oldest first; of a conversation's queue only the first."""
         now_ms = ambient.now_ms()
-        return self._read(lambda db: reader.claimable(db, agents, now_ms=now_ms, alive=self._alive))
+        return await self._read(lambda db: reader.claimable(db, agents, now_ms=now_ms, alive=self._living(db)))
 
     async def read(self, run: RunId, *, after: int = 0, limit: int | None = None) -> list[Recorded]:
         """A run's events, in order."""
-        return self._read(lambda db: reader.read(db, run, after, limit))
+        return await self._read(lambda db: reader.read(db, run, after, limit))
 
     async def transcript(self, conversation: ConversationId, *, tenant: str) -> list[Recorded]:
         """Messages, replies and results of all runs of a conversation, in order of their start."""
-        return self._read(lambda db: reader.transcript(db, tenant, conversation))
+        return await self._read(lambda db: reader.transcript(db, tenant, conversation))
 
     async def conversation(self, conversation: ConversationId, *, tenant: str) -> Conversation | None:
         """A conversation's row."""
-        return self._read(lambda db: reader.conversation(db, tenant, conversation))
+        return await self._read(lambda db: reader.conversation(db, tenant, conversation))
 
     async def notices(self, conversation: ConversationId, *, tenant: str) -> list[Notice]:
         """What no message of the conversation carries yet, oldest first."""
-        return self._read(lambda db: reader.notices(db, tenant, conversation))
+        return await self._read(lambda db: reader.notices(db, tenant, conversation))
 
     async def operation(self, operation: OperationId) -> Operation | None:
         """An operation's row."""
-        return self._read(lambda db: reader.operation(db, operation))
+        return await self._read(lambda db: reader.operation(db, operation))
 
     async def held(self, key: Digest) -> Operation | None:
         """Who holds the key."""
-        return self._read(lambda db: reader.held(db, key))
+        return await self._read(lambda db: reader.held(db, key))
 
     async def operations(
         self,
@@ -204,11 +215,11 @@ class StoreLedger(ABC):
             "tenant": tenant,
             "state": state,
         }
-        return self._read(lambda db: reader.operations(db, filters, limit))
+        return await self._read(lambda db: reader.operations(db, filters, limit))
 
     async def approval(self, approval: ApprovalId) -> Approval | None:
         """An approval's row."""
-        return self._read(lambda db: reader.approval(db, approval))
+        return await self._read(lambda db: reader.approval(db, approval))
 
     async def approvals(
         self,
@@ -221,31 +232,44 @@ class StoreLedger(ABC):
     ) -> list[Approval]:
         """Oldest first."""
         filters = {"run": run, "call": call, "tenant": tenant, "state": state}
-        return self._read(lambda db: reader.approvals(db, filters, limit))
+        return await self._read(lambda db: reader.approvals(db, filters, limit))
 
     async def find(self, noun: Noun, prefix: str = "", *, limit: int = 100) -> list[str]:
         """Ids that begin so, newest first."""
-        return self._read(lambda db: reader.find(db, noun, prefix, limit))
+        return await self._read(lambda db: reader.find(db, noun, prefix, limit))
 
     async def inbox(self, run: RunId) -> list[Delivered]:
         """What nobody has journaled yet, in order."""
-        return self._read(lambda db: reader.inbox(db, run))
+        return await self._read(lambda db: reader.inbox(db, run))
 
     async def wait_inbox(self, run: RunId, *, after: int, timeout_s: float) -> bool:
         """True as soon as the inbox holds an id greater than `after`, False when the (real) time is up."""
-        return await self._watch().until(run, lambda: self._read(lambda db: reader.inbox_after(db, run, after)), timeout_s)
+
+        async def grown() -> bool:
+            return await self._read(lambda db: reader.inbox_after(db, run, after))
+
+        return await self._watch().until(run, grown, timeout_s)
+
+    async def heads(self, runs: Sequence[RunId] | None = None) -> Heads:
+        """Where these runs stand, or all."""
+        now_ms = ambient.now_ms()
+        return await self._read(lambda db: heads(db, runs, now_ms))
 
     async def alive(self, owner: OwnerId) -> bool:
         """Whether that owner still holds its lock."""
-        return self._alive(owner)
+        return await self._read(lambda db: self._living(db)(owner))
 
     async def spent(self, scope: str) -> Spent:
         """What has been spent in a scope."""
-        return self._read(lambda db: reader.spent(db, scope))
+        return await self._read(lambda db: reader.spent(db, scope))
 
     async def changed(self, since: int, *, timeout_s: float) -> int:
         """A counter that grows with every write by any process; returns when it differs from `since`, or late."""
         watch = self._watch()
         self._look()
-        await watch.until(None, lambda: self._watch().count != since, timeout_s)
+
+        async def moved() -> bool:
+            return self._watch().count != since
+
+        await watch.until(None, moved, timeout_s)
         return watch.count

@@ -16,10 +16,11 @@ from typing import TypeVar
 from remit import ambient
 from remit.errors import Conflict, RunOwned
 from remit.types.change import Change, ConsumeApproval, Create, MoveOperation, VoidApproval
+from remit.types.connection import Connection
 from remit.types.delivery import LateReport
 from remit.types.event import Event, OperationMoved, Recorded
 from remit.types.ident import RunId
-from remit.types.ledger import Append, Ledger, Stamped
+from remit.types.ledger import Append, Committed, Ledger, Stamped
 from remit.types.outcome import Failed, Succeeded
 from remit.types.run import RunStatus
 
@@ -188,11 +189,55 @@ class Journal:
                 expires_ms=expires_ms,
             )
 
+        await self._write(lambda: self.ledger.commit(build()), events, own=not claim and create is None)
+
+    async def transact(
+        self,
+        work: Callable[[Connection], T],
+        outcome: Callable[[T], tuple[tuple[Event, ...], tuple[Change, ...]] | None],
+        *,
+        timeout_s: float,
+    ) -> None:
+        """Do the work in a transaction, and make it, what is noted, and then `outcome` of it durable in that one.
+
+        Not interrupted by cancellation of the caller. Nothing else of the run is made durable meanwhile.
+
+        Args:
+            outcome: events and changes; None: the work is rolled back, and what is noted stays noted.
+
+        Raises:
+            TimeoutError, LedgerError: as `Ledger.transact`; what was noted stays noted.
+            RunOwned, Conflict: as `commit`; and the work is rolled back, so it is in no late report.
+        """
+
+        def told(value: T) -> Append | None:
+            found = outcome(value)
+            if found is None:
+                return None
+            events, changes = found
+            return Append(
+                run=self.run,
+                events=(*self._page.events, *self._stamp(events)),
+                epoch=self.epoch,
+                sequence=self.sequence,
+                changes=(*self._page.changes, *changes),
+                taken=tuple(self._page.taken),
+            )
+
+        await self._write(lambda: self.ledger.transact(work, told, timeout_s=timeout_s), (), own=True)
+
+    async def _write(self, write: Callable[[], Awaitable[Committed | None]], fresh: tuple[Event, ...], *, own: bool) -> None:
         self._under_way += 1
         self._commits += 1
-        work = asyncio.ensure_future(self._commit(build, events, own=not claim and create is None))
-        work.add_done_callback(_heard)
-        await asyncio.shield(work)
+        loop = asyncio.get_running_loop()
+        over: asyncio.Future[None] = loop.create_future()
+        work = loop.create_task(self._commit(write, fresh, over, own=own))
+        try:
+            await over
+        except asyncio.CancelledError:
+            work.add_done_callback(_heard)
+            raise
+        work.result()
 
     async def ease(self) -> None:
         """Make what is noted durable, if it is much: one commit of all of it would keep everything else waiting."""
@@ -204,11 +249,21 @@ class Journal:
         if self.pending:
             await self.commit()
 
-    async def _commit(self, build: Callable[[], Append], fresh: tuple[Event, ...], *, own: bool) -> None:
+    async def _commit(
+        self,
+        write: Callable[[], Awaitable[Committed | None]],
+        fresh: tuple[Event, ...],
+        over: asyncio.Future[None],
+        *,
+        own: bool,
+    ) -> None:
+        """As `commit`; ends as soon as `over` says so, whether or not somebody still waits for it."""
         try:
             async with self._lock:
                 noted = len(self._page.events)
-                done = await self.ledger.commit(build())
+                done = await write()
+                if done is None:
+                    return
                 self.epoch, self.sequence = done.epoch, done.sequence
                 self._page = _Page()
                 if done.recorded:
@@ -224,6 +279,8 @@ class Journal:
         finally:
             self._under_way -= 1
             self._take_up_later()
+            if not over.done():
+                over.set_result(None)
 
     def _take_up_later(self) -> None:
         """Note what was said while a commit was under way."""

@@ -21,12 +21,18 @@ from remit.ledger.delta import Deltas
 from remit.ledger.facade import StoreLedger
 from remit.ledger.lock import MemoryLock
 from remit.ledger.schema import connect_memory, translate
-from remit.ledger.sql import execute, one
+from remit.ledger.session import Mark, Session
+from remit.ledger.sql import Database, execute, one, pragma
+from remit.ledger.transact import Sessions, transact
 from remit.ledger.transaction import Transaction, Work, run_together
+from remit.ledger.turn import Turn
 from remit.ledger.verify import verify
 from remit.ledger.watch import Watch
+from remit.types.connection import Connection
 from remit.types.delivery import LateReport
+from remit.types.head import Heads
 from remit.types.ident import OwnerId, RunId
+from remit.types.ledger import Append, Committed
 from remit.types.stream import Delta
 
 __all__ = ["MemoryLedger"]
@@ -34,6 +40,8 @@ __all__ = ["MemoryLedger"]
 T = TypeVar("T")
 
 _log = logging.getLogger("remit.ledger")
+
+_LOOK_S = 10.0
 
 
 class _Store:
@@ -45,6 +53,38 @@ class _Store:
         self.watch = Watch()
         self.living: set[OwnerId] = set()
         self.deltas = Deltas()
+        self.turn = Turn()
+        self.after: list[Callable[[], None]] = []
+
+    async def _free(self) -> bool:
+        return not self.turn.taken
+
+    async def still(self) -> None:
+        """Return when no handler has a transaction open."""
+        while self.turn.taken:
+            await self.watch.until(None, self._free, _LOOK_S)
+
+    def over(self, give: Callable[[], None]) -> None:
+        """A handler's transaction is over: what came meanwhile and waits for nobody is written now."""
+        give()
+        self.watch.rouse()
+        with self.lock:
+            after, self.after = self.after, []
+        for write in after:
+            write()
+
+    def copy(self) -> apsw.Connection:
+        """A store of its own, with what is in this one."""
+        db = apsw.Connection(":memory:")
+        with self.lock, db.backup("main", self.db, "main") as backup:
+            backup.step()
+        return db
+
+    def kept(self, db: apsw.Connection, posted: set[RunId]) -> None:
+        """Take in what a handler's transaction, on such a copy, has committed."""
+        with self.lock, self.db.backup("main", db, "main") as backup:
+            backup.step()
+        self.watch.tell(posted)
 
 
 class MemoryLedger(StoreLedger):
@@ -58,6 +98,7 @@ class MemoryLedger(StoreLedger):
         self._store = _Store() if store is None else store._store
         self._owner: OwnerId | None = None
         self._lock: MemoryLock | None = None
+        self._sessions = Sessions(self._store.turn, self._session)
 
     @property
     def durable(self) -> bool:
@@ -74,12 +115,14 @@ class MemoryLedger(StoreLedger):
         if self._owner is not None:
             return
         store = self._store
+        await store.still()
         with store.lock:
             owner = OwnerId(ambient.new_id("owner"))
             while one(store.db, "SELECT 1 FROM remit_owner WHERE id = ?", owner):
                 owner = OwnerId(ambient.new_id("owner"))
             execute(store.db, "INSERT INTO remit_owner (id, opened_ms) VALUES (?, ?)", (owner, ambient.now_ms()))
             self._owner, self._lock = owner, MemoryLock(store.living, owner)
+            self._sessions = Sessions(store.turn, self._session)
 
     async def aclose(self) -> None:
         """Stop being an owner. The store stays for as long as a ledger refers to it."""
@@ -91,12 +134,28 @@ class MemoryLedger(StoreLedger):
         """Let go of the lock as a crash would, without any clean-up: for tests."""
         self._let_go()
 
+    async def transact(
+        self, work: Callable[[Connection], T], outcome: Callable[[T], Append | None], *, timeout_s: float
+    ) -> Committed | None:
+        """Do the work in a transaction that `outcome` of it is then appended to: one commit of both."""
+        self._now()
+        return await transact(self._sessions.begin, work, outcome, timeout_s=timeout_s)
+
+    def _session(self, over: Callable[[], None]) -> Session:
+        """On a copy of the store, as readers of one in memory would see what is not committed."""
+        store = self._store
+        return Session(store.copy(), self._now(), self._alive, landed=_never, kept=store.kept, over=lambda: store.over(over))
+
     def post_late(self, run: RunId, report: LateReport) -> None:
         """`post`, from any thread and without waiting; never raises. What cannot be written is logged."""
-        try:
-            self._do(OwnerId(""), lambda tx: post.post(tx, run, report))
-        except (RemitError, apsw.Error, ValueError, TypeError) as error:
-            _log.error("a late report of operation %s could not be written: %s", report.operation, error)
+        with self._store.lock:
+            if self._store.turn.taken:
+                self._store.after.append(lambda: self.post_late(run, report))
+                return
+            try:
+                self._do(OwnerId(""), lambda tx: post.post(tx, run, report))
+            except (RemitError, apsw.Error, ValueError, TypeError) as error:
+                _log.error("a late report of operation %s could not be written: %s", report.operation, error)
 
     def publish_deltas(self, deltas: Sequence[Delta]) -> None:
         """Let followers hear these deltas; never raises."""
@@ -113,11 +172,19 @@ class MemoryLedger(StoreLedger):
         if self._owner is not None:
             self._store.deltas.drop(run, self._owner, self._alive)
 
-    async def verify(self, run: RunId | None = None) -> list[str]:
+    async def verify(self, run: RunId | None = None, *, head: Heads | None = None) -> list[str]:
         """See `remit.ledger.verify`."""
-        return self._read(lambda db: verify(db, run))
+        return await self._read(lambda db: verify(db, run, head))
+
+    async def _scrub(self) -> bool:
+        return True
+
+    async def _size(self) -> int:
+        db = self._store.db
+        return int(pragma(db, "page_count") or 0) * int(pragma(db, "page_size") or 0)
 
     def _let_go(self) -> None:
+        self._sessions.close()
         if self._lock is not None:
             self._lock.release()
 
@@ -129,7 +196,12 @@ class MemoryLedger(StoreLedger):
     async def _write(self, work: Work[T]) -> T:
         owner = self._now()
         await asyncio.sleep(0)  # as with a file, others run meanwhile
-        return self._do(owner, work)
+        store = self._store
+        while True:
+            await store.still()
+            with store.lock:
+                if not store.turn.taken:
+                    return self._do(owner, work)
 
     def _do(self, owner: OwnerId, work: Work[T]) -> T:
         store = self._store
@@ -147,13 +219,17 @@ class MemoryLedger(StoreLedger):
         store.watch.tell(tx.posted)
         return answer.value  # pyright: ignore[reportReturnType]
 
-    def _read(self, query: Callable[[apsw.Connection], T]) -> T:
+    async def _read(self, query: Callable[[Database], T]) -> T:
         self._now()
         try:
             with self._store.lock:
                 return query(self._store.db)
         except apsw.Error as error:
             raise translate(error) from error
+
+    def _living(self, db: Database) -> Callable[[OwnerId], bool]:
+        del db
+        return self._alive
 
     def _alive(self, owner: OwnerId) -> bool:
         return owner in self._store.living
@@ -164,3 +240,9 @@ class MemoryLedger(StoreLedger):
     def _watch(self) -> Watch:
         self._now()
         return self._store.watch
+
+
+def _never(mark: Mark) -> bool:
+    """A copy of which a commit failed is gone."""
+    del mark
+    return False

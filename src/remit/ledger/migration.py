@@ -6,7 +6,8 @@ their runs, payloads in the order of the commits of all (`number`), and no index
 run's row. `last` is the sequence number of a page's last event; `kinds` and `times` are those of its events, with
 spaces between; `opened` is what its commit declared of new operations and approvals; a payload is the events' JSON
 texts, one a line.
-`remit_run.checkpoint` and `remit_checkpoint` are kept free for signed heads.
+Where a payload is bytes, it is that text compressed. `remit_run.forgotten_ms` and `remit_secret`: see `forget`.
+There is no table for heads: one that lies in the file it speaks of is changed by whoever changes the file.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ CREATE TABLE remit_run (
     expires_ms INTEGER,
     created_ms INTEGER NOT NULL,
     updated_ms INTEGER NOT NULL,
-    checkpoint TEXT
+    forgotten_ms INTEGER
 ) STRICT;
 CREATE TABLE remit_request (run INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;
 CREATE UNIQUE INDEX remit_run_request ON remit_run (tenant, subject, agent, request_id) WHERE request_id IS NOT NULL;
@@ -61,8 +62,8 @@ CREATE TABLE remit_page (
     hash BLOB NOT NULL,
     PRIMARY KEY (run, last)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE remit_payload (page INTEGER PRIMARY KEY, salt BLOB NOT NULL, text TEXT NOT NULL) STRICT;
-CREATE TABLE remit_checkpoint (id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
+CREATE TABLE remit_payload (page INTEGER PRIMARY KEY, salt BLOB NOT NULL, text ANY NOT NULL) STRICT;
+CREATE TABLE remit_secret (id INTEGER PRIMARY KEY CHECK (id = 1), secret BLOB NOT NULL) STRICT;
 
 CREATE TABLE remit_operation (
     number INTEGER PRIMARY KEY,

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from remit.errors import InputError, NotFound
 from remit.ledger.row import APPROVAL, approval_of
-from remit.ledger.sql import execute, one
+from remit.ledger.sql import execute, insert_numbered, locked, one, take_turn
 from remit.ledger.transaction import Transaction
 from remit.types.approval import Approval
 from remit.types.codec import encode_delivery
@@ -24,11 +24,15 @@ _FITS = {"approval": ("approved", "denied", "expired"), "question": ("answered",
 
 def post(tx: Transaction, run: RunId, delivery: Delivery) -> int:
     """Put it into the run's inbox; its id. Raises `NotFound` if there is no such run."""
-    if one(tx.db, "SELECT 1 FROM remit_run WHERE id = ?", run) is None:
+    found = one(tx.db, "SELECT forgotten_ms FROM remit_run WHERE id = ?", run)
+    if found is None:
         raise NotFound("no such run", code="run.not_found", run=run)
-    execute(tx.db, "INSERT INTO remit_inbox (run, text) VALUES (?, ?)", (run, encode_delivery(delivery)))
+    if found[0] is not None:
+        raise NotFound("the run was forgotten, and takes no news", code="run.forgotten", run=run)
+    take_turn(tx.db, f"inbox {run}")  # who waits for ids above one that it has seen must not miss a lower one
+    values = (run, encode_delivery(delivery))
     tx.posted.add(run)
-    return tx.db.last_insert_rowid()
+    return insert_numbered(tx.db, "INSERT INTO remit_inbox (run, text) VALUES (?, ?)", values, "id")
 
 
 def decide(tx: Transaction, decision: Decision, now_ms: int) -> Approval:
@@ -38,7 +42,7 @@ def decide(tx: Transaction, decision: Decision, now_ms: int) -> Approval:
         NotFound: there is no such row.
         InputError: an approval is approved or denied, a question answered or denied.
     """
-    row = one(tx.db, f"{APPROVAL} WHERE id = ?", decision.approval)
+    row = locked(tx.db, f"{APPROVAL} WHERE id = ?", decision.approval)
     if row is None:
         raise NotFound("no such approval", code="approval.not_found", approval=decision.approval)
     approval = approval_of(row)

@@ -10,9 +10,7 @@ import json
 from functools import cache
 from operator import attrgetter
 
-import apsw
-
-from remit.ledger.sql import Row, execute
+from remit.ledger.sql import Database, Row, insert_numbered
 from remit.types.approval import Approval
 from remit.types.change import Notice, Notify
 from remit.types.codec import decode_delivery, decode_label, decode_outcome
@@ -55,13 +53,13 @@ INBOX = "SELECT id, run, text FROM remit_inbox"
 NOTICE = "SELECT id, conversation, run, call, tool, operation, outcome FROM remit_notice"
 
 
-def insert(db: apsw.Connection, table: str, noun: Operation | Approval | RunRow, **other: object) -> None:
-    """A new row with all fields of the noun, and `other` in place of some."""
+def insert(db: Database, table: str, noun: Operation | Approval | RunRow, **other: object) -> int:
+    """A new row with all fields of the noun, and `other` in place of some; its number."""
     sql, names, values_of = _insertion(table, type(noun))
-    values: list[object] = [json.dumps(one) if type(one) is tuple else one for one in values_of(noun)]
+    values: list[object] = [texts(one) if type(one) is tuple else one for one in values_of(noun)]  # pyright: ignore[reportUnknownArgumentType]
     for name, value in other.items():
         values[names.index(name)] = value
-    execute(db, sql, tuple(values))
+    return insert_numbered(db, sql, tuple(values), "number")
 
 
 @cache
@@ -119,7 +117,7 @@ def notice_of(row: Row) -> Notice:
 
 def texts(values: tuple[str, ...]) -> str:
     """A list of texts as one."""
-    return json.dumps(values)
+    return json.dumps(values) if values else "[]"
 
 
 def texts_of(text: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from remit.errors import LedgerError
 from remit.ledger.migration import MIGRATIONS
 from remit.ledger.sql import execute, pragma
 
-__all__ = ["BUSY_MS", "connect", "connect_memory", "migrate", "translate"]
+__all__ = ["BUSY_MS", "connect", "connect_memory", "migrate", "refuse_newer", "translate", "version_of"]
 
 BUSY_MS = 10_000
 """How long a writer waits for another process's transaction."""
@@ -76,12 +76,12 @@ def _template() -> apsw.Connection:
 
 def migrate(db: apsw.Connection, now_ms: int) -> None:
     """Bring the tables to this version. Two processes may try at once: the second finds it done."""
-    if _version(db) == len(MIGRATIONS):
+    if version_of(db) == len(MIGRATIONS):
         return
     for number, (name, sql) in enumerate(MIGRATIONS, start=1):
         execute(db, "BEGIN IMMEDIATE")
         try:
-            if _version(db) < number:
+            if version_of(db) < number:
                 execute(
                     db,
                     "CREATE TABLE IF NOT EXISTS remit_migration"
@@ -100,7 +100,7 @@ def migrate(db: apsw.Connection, now_ms: int) -> None:
 def refuse_foreign(db: apsw.Connection, path: Path, *, create: bool) -> None:
     """Raise `LedgerError` if the file is a newer version's, numbers its schema for another program, or holds no ledger
     and none is to be made."""
-    version = _version(db)
+    version = version_of(db)
     if not version and not create:
         raise LedgerError(
             f"{path} holds no ledger; name the file of one (a new one is made where a run is started)",
@@ -113,9 +113,17 @@ def refuse_foreign(db: apsw.Connection, path: Path, *, create: bool) -> None:
             code="ledger.foreign",
             retryable=False,
         )
+    refuse_newer(db, path)
+
+
+def refuse_newer(db: apsw.Connection, path: Path | None = None) -> None:
+    """Raise `LedgerError` if the tables are a newer version's; asked in each transaction that writes, as another process
+    may have migrated them since the file was opened."""
+    version = version_of(db)
     if version > len(MIGRATIONS):
         raise LedgerError(
-            f"{path} was written by a newer version (schema {version}, this one knows {len(MIGRATIONS)}); upgrade remit",
+            f"{path or 'the ledger'} was written by a newer version (schema {version}, this one knows {len(MIGRATIONS)});"
+            " upgrade remit",
             code="ledger.newer",
             retryable=False,
         )
@@ -156,7 +164,8 @@ def _touch(path: Path) -> None:
         return
 
 
-def _version(db: apsw.Connection) -> int:
+def version_of(db: apsw.Connection) -> int:
+    """The number of the last migration that was made in the file."""
     return int(pragma(db, "user_version") or 0)
 
 

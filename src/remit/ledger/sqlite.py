@@ -27,14 +27,20 @@ from remit.ledger.delta_file import delta_folder
 from remit.ledger.delta_reader import DeltaFileReader
 from remit.ledger.delta_writer import DeltaFileWriter
 from remit.ledger.facade import StoreLedger
-from remit.ledger.schema import connect, migrate, translate
-from remit.ledger.sql import execute, foreign_writes, one, rows
+from remit.ledger.schema import connect, migrate, refuse_newer, translate
+from remit.ledger.session import Mark, Session
+from remit.ledger.sql import Database, execute, foreign_writes, one, rows
+from remit.ledger.transact import Sessions, transact
 from remit.ledger.transaction import Transaction, Work
+from remit.ledger.turn import Turn
 from remit.ledger.verify import verify
 from remit.ledger.watch import Poller, Watch
 from remit.ledger.writer import Writer
+from remit.types.connection import Connection
 from remit.types.delivery import LateReport
+from remit.types.head import Heads
 from remit.types.ident import OwnerId, RunId
+from remit.types.ledger import Append, Committed
 from remit.types.stream import Delta
 
 __all__ = ["SqliteLedger"]
@@ -49,6 +55,7 @@ class _Opened:
 
     def __init__(self, path: Path, now_ms: int, *, create: bool) -> None:
         self.pid = os.getpid()
+        self.path = path
         self.locks = lock.lock_directory(path)
         self.reader = connect(path, create=create)
         self.reading = threading.Lock()
@@ -66,7 +73,9 @@ class _Opened:
         self.delta_reader = DeltaFileReader(delta_folder(path))
         self.seen = foreign_writes(self.reader)
         self.poller: Poller | None = None
-        self.writer = Writer(partial(connect, path), owner=self.owner, alive=self.alive, told=self.watch.tell)
+        self.turn = Turn()
+        self.writer = Writer(partial(connect, path), owner=self.owner, alive=self.alive, told=self.watch.tell, turn=self.turn)
+        self.sessions = Sessions(self.turn, self.session)
 
     def alive(self, owner: OwnerId) -> bool:
         return lock.file_alive(self.locks, owner)
@@ -87,8 +96,47 @@ class _Opened:
         self.delta_reader.forget_idle()
         self.look()
 
+    def session(self, over: Callable[[], None]) -> Session:
+        """The next transaction of a handler. Blocks while another process writes."""
+        db = connect(self.path)
+        return Session(db, self.owner, self.alive, landed=self.landed, kept=self.kept, over=over)
+
+    def kept(self, _: apsw.Connection, posted: set[RunId]) -> None:
+        self.writer.commits += 1
+        self.watch.tell(posted)
+
+    def scrub(self) -> bool:
+        """Write the file anew, without what is in none of its tables. Blocks; the writer waits."""
+        with self.turn:
+            db = connect(self.path)
+            try:
+                execute(db, "VACUUM")
+                db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except (apsw.BusyError, apsw.LockedError):
+                return False
+            finally:
+                db.close()
+        return True
+
+    def size(self) -> int:
+        """Bytes of the file, and of what is written ahead of it."""
+        places = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(place.stat().st_size for place in places if place.exists())
+
+    def landed(self, mark: Mark) -> bool:
+        """Whether this page is in the file, and then safely on the disk."""
+        db = connect(self.path)
+        try:
+            found = one(db, "SELECT 1 FROM remit_page WHERE run = ? AND last = ? AND hash = ?", *mark)
+            if found is not None:
+                db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+            return found is not None
+        finally:
+            db.close()
+
     def close(self) -> None:
-        """Write what is queued, end the threads, let go. Blocks."""
+        """Roll back what handlers have open, write what is queued, end the threads, let go. Blocks."""
+        self.sessions.close()
         self.writer.close()
         self.watch.close()
         if self.poller is not None:
@@ -98,6 +146,7 @@ class _Opened:
 
     def abandon(self) -> None:
         """As a crash would leave it."""
+        self.sessions.close()
         self.delta_writer.abandon()
         if self.lock is not None:
             self.lock.drop()
@@ -172,6 +221,15 @@ class SqliteLedger(StoreLedger):
         """Let go of the lock as a crash would, without any clean-up: for tests."""
         self._now().abandon()
 
+    async def transact(
+        self, work: Callable[[Connection], T], outcome: Callable[[T], Append | None], *, timeout_s: float
+    ) -> Committed | None:
+        """Do the work in a transaction of its own that `outcome` of it is then appended to: one commit of both.
+
+        The writer waits meanwhile, and so does every other process that writes to the file.
+        """
+        return await transact(self._now().sessions.begin, work, outcome, timeout_s=timeout_s)
+
     def post_late(self, run: RunId, report: LateReport) -> None:
         """`post`, from any thread and without waiting; never raises. What cannot be written is logged."""
         what = f"a late report of operation {report.operation}"
@@ -204,19 +262,28 @@ class SqliteLedger(StoreLedger):
             opened.deltas.drop(run, opened.owner, opened.alive)
             opened.delta_writer.drop(run)
 
-    async def verify(self, run: RunId | None = None) -> list[str]:
+    async def verify(self, run: RunId | None = None, *, head: Heads | None = None) -> list[str]:
         """See `remit.ledger.verify`; in a thread, on a connection of its own."""
         self._now()
-        return await asyncio.to_thread(self._verify, run)
+        return await asyncio.to_thread(self._verify, run, head)
 
-    def _verify(self, run: RunId | None) -> list[str]:
+    def _verify(self, run: RunId | None, head: Heads | None) -> list[str]:
         db = connect(self.path)
         try:
-            return verify(db, run)
+            return verify(db, run, head)
         except apsw.Error as error:
             raise translate(error, self.path) from error
         finally:
             db.close()
+
+    async def _scrub(self) -> bool:
+        try:
+            return await asyncio.to_thread(self._now().scrub)
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+
+    async def _size(self) -> int:
+        return self._now().size()
 
     def _enter(self, now_ms: int) -> _Opened:
         try:
@@ -238,6 +305,7 @@ class SqliteLedger(StoreLedger):
         try:
             tx = Transaction(db, OwnerId(""), lambda _: False)
             execute(db, "BEGIN IMMEDIATE")
+            refuse_newer(db)
             post.post(tx, run, report)
             execute(db, "COMMIT")
         finally:
@@ -246,13 +314,17 @@ class SqliteLedger(StoreLedger):
     async def _write(self, work: Work[T]) -> T:
         return await self._now().writer.write(work)
 
-    def _read(self, query: Callable[[apsw.Connection], T]) -> T:
+    async def _read(self, query: Callable[[Database], T]) -> T:
         opened = self._now()
         try:
             with opened.reading:
                 return query(opened.reader)
         except apsw.Error as error:
             raise translate(error, self.path) from error
+
+    def _living(self, db: Database) -> Callable[[OwnerId], bool]:
+        del db
+        return self._alive
 
     def _alive(self, owner: OwnerId) -> bool:
         return self._now().alive(owner)

@@ -14,10 +14,10 @@ import apsw
 
 from remit.errors import InputError, RemitError
 from remit.ledger.schema import translate
-from remit.ledger.sql import execute
+from remit.ledger.sql import Database, execute
 from remit.types.ident import OwnerId, RunId
 
-__all__ = ["Answer", "Transaction", "Work", "run_together"]
+__all__ = ["Answer", "Transaction", "Work", "run_hopefully", "run_together"]
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class Transaction:
             transaction is in the store.
     """
 
-    db: apsw.Connection
+    db: Database
     owner: OwnerId
     alive: Callable[[OwnerId], bool]
     posted: set[RunId] = field(default_factory=set[RunId])
@@ -59,6 +59,20 @@ def run_together(tx: Transaction, works: Sequence[Work[object]]) -> list[Answer]
     if len(works) == 1:  # the transaction itself is its savepoint
         return [_answer(tx, works[0])]
     return [_isolated(tx, work) for work in works]
+
+
+def run_hopefully(tx: Transaction, works: Sequence[Work[object]]) -> list[Answer] | None:
+    """Do each without a savepoint; None as soon as one is refused: the caller rolls back, and does all of them anew, apart.
+
+    Where each statement is a way to a server and back, savepoints are a quarter of them, and few are needed.
+    """
+    answers: list[Answer] = []
+    for work in works:
+        answer = _answer(tx, work)
+        if answer.error is not None and len(works) > 1:
+            return None
+        answers.append(answer)
+    return answers
 
 
 def _isolated(tx: Transaction, work: Work[object]) -> Answer:

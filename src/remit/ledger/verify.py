@@ -2,9 +2,9 @@
 
 Reads only. What it finds without help: an event or payload altered, removed or put elsewhere; a
 run's row, an operation or an approval that does not match its events; bytes that do not match their
-digest. What it cannot find without a head that was exported earlier: the last events of a run cut
+digest. What it can find only with a head that was exported earlier: the last events of a run cut
 off together with all that they changed, and a chain computed anew by somebody who may write the
-file. Inboxes, notices and amounts spent are not covered by the chain.
+file, and whole runs removed. Inboxes, notices and amounts spent are not covered by the chain.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import TypeVar
 
-import apsw
-
 from remit.errors import LedgerError
 from remit.ledger.account import Account, faults_of_approval, faults_of_operation
 from remit.ledger.chain import Header, commitment_of, first_link, link
+from remit.ledger.head import faults_of_head
+from remit.ledger.pack import unpacked
 from remit.ledger.row import APPROVAL, INBOX, OPERATION, RUN, approval_of, delivered_of, operation_of, run_of
-from remit.ledger.sql import Row, rows
+from remit.ledger.sql import Database, Row, rows
 from remit.types.codec import decode_event
 from remit.types.delivery import Decision
-from remit.types.event import Event, OperationMoved, RunEnded, RunStarted
+from remit.types.event import ChildStarted, Event, OperationMoved, RunStarted
+from remit.types.head import Heads
 from remit.types.ident import OperationId, RunId
 from remit.types.run import RunRow
 
 __all__ = ["verify"]
+
+_FORGOTTEN = "run.forgotten"
 
 T = TypeVar("T")
 
@@ -38,12 +41,12 @@ _LINKS = (
 _ORPHANS = "SELECT DISTINCT run FROM remit_page WHERE run NOT IN (SELECT id FROM remit_run) ORDER BY run"
 _ELSEWHERE = (
     "SELECT e.number, e.kinds, p.text FROM remit_page e JOIN remit_payload p ON p.page = e.number"
-    " WHERE e.run <> ? AND e.kinds LIKE '%operation.moved%' AND instr(p.text, ?) ORDER BY e.number"
+    " WHERE e.run <> ? AND e.kinds LIKE '%operation.moved%' AND (typeof(p.text) = 'blob' OR instr(p.text, ?)) ORDER BY e.number"
 )
 
 
-def verify(db: apsw.Connection, run: RunId | None = None) -> list[str]:
-    """What is wrong, each named with its place; empty if nothing is. One run, or everything."""
+def verify(db: Database, run: RunId | None = None, head: Heads | None = None) -> list[str]:
+    """What is wrong, each named with its place; empty if nothing is. One run, or everything; held against a head."""
     account = Account()
     faults: list[str] = []
     with db:  # one snapshot
@@ -52,17 +55,19 @@ def verify(db: apsw.Connection, run: RunId | None = None) -> list[str]:
             faults += _run(db, row, account)
         if run is None:
             faults += _strays(db)
+            faults += _foreign(found, account)
         elif not found:
             faults.append(f"run {run}: there is no such run")
         faults += _rows(db, run, account)
+        faults += [] if head is None else faults_of_head(db, head, run)
     return faults
 
 
-def _run(db: apsw.Connection, row: RunRow, account: Account) -> list[str]:
+def _run(db: Database, row: RunRow, account: Account) -> list[str]:
     faults: list[str] = []
     sequence, head, before_ms = 0, first_link(row.id), 0
     started: RunStarted | None = None
-    ended = False
+    ended, said_last = False, ""
     for number, last, kinds, times, opened, commitment, stored, salt, text in rows(db, _LINKS, (row.id,)):
         first = last - kinds.count(" ")
         where = f"run {row.id}, {f'event {last}' if first == last else f'events {first} to {last}'}"
@@ -71,16 +76,36 @@ def _run(db: apsw.Connection, row: RunRow, account: Account) -> list[str]:
         if stored != link(head, Header(number, row.id, last, kinds, times, opened), commitment):
             faults.append(f"{where}: does not follow from the event before it (altered, removed or reordered)")
         sequence, head, before_ms = last, stored, _later(where, times, before_ms, faults)
-        if text is None or commitment_of(salt, text) != commitment:
+        gone = row.forgotten_ms is not None and kinds != _FORGOTTEN
+        text = _plain(text)
+        if gone and text is not None:
+            faults.append(f"{where}: was forgotten, and its payload is still there")
+        elif not gone and (text is None or commitment_of(salt, text) != commitment):
             faults.append(f"{where}: the payload {'is missing' if text is None else 'was altered'}")
-        account.declare(opened)
+        if not gone:
+            account.declare(opened, salt or b"")
+        ended = ended or "run.ended" in kinds.split(" ")
+        said_last = kinds
         for place, event in _events(f"run {row.id}, event", (first, kinds, text or ""), faults):
             account.add((number, place), event)
             started = event if isinstance(event, RunStarted) else started
-            ended = ended or isinstance(event, RunEnded)
+            if isinstance(event, ChildStarted):
+                account.children.setdefault(event.child, row.id)
     if (row.sequence, row.head) != (sequence, head.hex() if sequence else ""):
         faults.append(f"run {row.id}: its row stands at event {row.sequence}, the chain at {sequence} or under another hash")
+    if (row.forgotten_ms is not None) != (said_last == _FORGOTTEN):
+        faults.append(f"run {row.id}: its row and its chain do not agree on whether it was forgotten")
+    if row.forgotten_ms is not None:
+        account.forgotten.add(row.id)
     return [*faults, *_standing(row, started, ended)]
+
+
+def _plain(kept: str | bytes | None) -> str | None:
+    """The text of a payload; what cannot be read is altered, and fits no commitment."""
+    try:
+        return None if kept is None else unpacked(kept)
+    except LedgerError:
+        return ""
 
 
 def _later(where: str, times: str, before_ms: int, faults: list[str]) -> int:
@@ -108,16 +133,22 @@ def _standing(row: RunRow, started: RunStarted | None, ended: bool) -> Iterable[
         yield f"run {row.id}: its row says {row.status}, its events say {'ended' if ended else 'not ended'}"
     if started is None:
         return
-    names = ("agent", "tenant", "subject", "root", "conversation", "request_id", "request_digest", "host")
+    names = ("agent", "tenant", "subject", "root", "conversation", "request_id", "request_digest", "host", "parent")
     for name in names:
         if getattr(row, name) != getattr(started, name):
             yield f"run {row.id}: its row names another {name} than its first event"
 
 
+def _foreign(found: Iterable[RunRow], account: Account) -> Iterable[str]:
+    for row in found:
+        if row.parent is not None and row.parent not in account.forgotten and account.children.get(row.id) != row.parent:
+            yield f"run {row.id}: its row says that it answers a call of {row.parent}, whose events do not say so"
+
+
 _GONE = "SELECT id, last FROM remit_conversation WHERE last IS NOT NULL AND last NOT IN (SELECT id FROM remit_run)"
 
 
-def _strays(db: apsw.Connection) -> Iterable[str]:
+def _strays(db: Database) -> Iterable[str]:
     for conversation, last in rows(db, _GONE):
         yield f"conversation {conversation}: its last run, {last}, is gone"
     for (run,) in rows(db, _ORPHANS):
@@ -129,10 +160,18 @@ def _strays(db: apsw.Connection) -> Iterable[str]:
             yield f"bytes {digest}: were altered"
 
 
-def _rows(db: apsw.Connection, run: RunId | None, account: Account) -> list[str]:
+def _rows(db: Database, run: RunId | None, account: Account) -> list[str]:
     faults: list[str] = []
-    operations = _readable(_of(db, OPERATION, "run", run), operation_of, "operation", faults)
-    approvals = _readable(_of(db, APPROVAL, "run", run), approval_of, "approval", faults)
+    operations = [
+        row
+        for row in _readable(_of(db, OPERATION, "run", run), operation_of, "operation", faults)
+        if row.run not in account.forgotten
+    ]
+    approvals = [
+        row
+        for row in _readable(_of(db, APPROVAL, "run", run), approval_of, "approval", faults)
+        if row.run not in account.forgotten
+    ]
     told = [one.delivery for one in _readable(_inbox(db, run), delivered_of, "delivery", faults)]
     waiting = {one.approval: one for one in told if isinstance(one, Decision)}  # decided, and not journaled yet
     if run is not None:
@@ -157,21 +196,23 @@ def _readable(found: Iterable[Row], of: Callable[[Row], T], what: str, faults: l
     return nouns
 
 
-def _of(db: apsw.Connection, sql: str, column: str, run: RunId | None) -> Iterable[Row]:
+def _of(db: Database, sql: str, column: str, run: RunId | None) -> Iterable[Row]:
     """The rows of a run, or all."""
     if run is None:
         return rows(db, f"{sql} ORDER BY number")
     return rows(db, f"{sql} WHERE {column} = ? ORDER BY number", (run,))
 
 
-def _inbox(db: apsw.Connection, run: RunId | None) -> Iterable[Row]:
+def _inbox(db: Database, run: RunId | None) -> Iterable[Row]:
     return rows(db, f"{INBOX} ORDER BY id") if run is None else rows(db, f"{INBOX} WHERE run = ? ORDER BY id", (run,))
 
 
-def _look_elsewhere(db: apsw.Connection, run: RunId, account: Account, operations: Iterable[OperationId]) -> None:
+def _look_elsewhere(db: Database, run: RunId, account: Account, operations: Iterable[OperationId]) -> None:
     """Another run may have sent an operation again: what the journal of any says of these."""
     for operation in operations:
         for number, kinds, text in rows(db, _ELSEWHERE, (run, operation)):
-            for place, event in _events("", (0, kinds, text), []):  # what is wrong there, that run's own audit names
+            for place, event in _events(
+                "", (0, kinds, _plain(text) or ""), []
+            ):  # that run's own audit names what is wrong there
                 if isinstance(event, OperationMoved) and event.operation == operation:
                     account.add((number, place), event)

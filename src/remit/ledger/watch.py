@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
 
 import apsw
 
@@ -47,7 +47,7 @@ class Watch:
     def __init__(self) -> None:
         self.count = 0
         self.closed = False
-        self._waiting: dict[Topic, set[_Waiter]] = {}
+        self._waiting: dict[Topic, dict[_Waiter, None]] = {}  # in the order in which they came
         self._changed = threading.Condition()
 
     def tell(self, posted: Iterable[RunId]) -> None:
@@ -56,7 +56,7 @@ class Watch:
             self.count += 1
             if not self._waiting:
                 return
-            topics: list[Topic] = [None, *posted]
+            topics: list[Topic] = [None, *sorted(posted)]
             waiters = [waiter for topic in topics for waiter in self._waiting.get(topic, ())]
         for waiter in waiters:
             waiter.wake()
@@ -75,21 +75,21 @@ class Watch:
         for waiter in waiters:
             waiter.wake()
 
-    async def until(self, topic: Topic, true: Callable[[], bool], timeout_s: float) -> bool:
+    async def until(self, topic: Topic, true: Callable[[], Awaitable[bool]], timeout_s: float) -> bool:
         """Wait until `true()`, which is asked whenever the topic is told of. False when the time is up."""
-        if true():
+        if await true():
             return True
         if timeout_s <= 0:
             return False
         with self._registered(topic) as waiter:
             try:
                 async with asyncio.timeout(timeout_s):
-                    while not true():
+                    while not await true():
                         if self.closed:
                             raise LedgerError("the ledger is closed; open it again", code="ledger.closed")
                         await waiter.woken()
             except TimeoutError:
-                return true()
+                return await true()
         return True
 
     def until_somebody_waits(self) -> bool:
@@ -102,13 +102,13 @@ class Watch:
     def _registered(self, topic: Topic) -> Generator[_Waiter]:
         waiter = _Waiter()
         with self._changed:
-            self._waiting.setdefault(topic, set()).add(waiter)
+            self._waiting.setdefault(topic, {})[waiter] = None
             self._changed.notify_all()
         try:
             yield waiter
         finally:
             with self._changed:
-                self._waiting[topic].discard(waiter)
+                self._waiting[topic].pop(waiter, None)
                 if not self._waiting[topic]:
                     del self._waiting[topic]
 

@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 import apsw
 
 from remit.errors import LedgerError
-from remit.ledger.schema import translate
+from remit.ledger.schema import refuse_newer, translate
 from remit.ledger.sql import execute, one
 from remit.ledger.transaction import Answer, Transaction, Work, run_together
+from remit.ledger.turn import Turn
 from remit.types.ident import OwnerId, RunId
 
 __all__ = ["Writer"]
@@ -46,6 +47,7 @@ class Writer:
         connect: opens the store, also again after a failure.
         owner: has a row in `remit_owner`, where a batch without events leaves its number.
         told: called after each commit with the runs whose inbox grew, in the writer's thread.
+        turn: taken for each commit; whoever else has it writes by another connection.
     """
 
     def __init__(
@@ -55,12 +57,14 @@ class Writer:
         owner: OwnerId,
         alive: Callable[[OwnerId], bool],
         told: Callable[[set[RunId]], None],
+        turn: Turn | None = None,
     ) -> None:
         self.commits = 0
         self._connect = connect
         self._owner = owner
         self._alive = alive
         self._told = told
+        self._turn = turn or Turn()
         self._batch = 0
         self._db: apsw.Connection | None = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -76,6 +80,7 @@ class Writer:
             LedgerError: it could not be written, or the writer is closed.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        await asyncio.sleep(0)  # what others have to write in this pass of the loop goes with the same commit
         if not self._put(_Job(work, future)):
             raise LedgerError("the ledger is closed; open it again", code="ledger.closed")
         return await future
@@ -102,7 +107,9 @@ class Writer:
         jobs: list[_Job] = []
         try:
             while jobs := self._gather():
-                _answer(jobs, self._commit([job.work for job in jobs]))
+                with self._turn:
+                    answers = self._commit([job.work for job in jobs])
+                _answer(jobs, answers)
         finally:
             self._end(jobs)
 
@@ -125,6 +132,7 @@ class Writer:
             db = self._open()
             tx = Transaction(db, self._owner, self._alive)
             execute(db, "BEGIN IMMEDIATE")
+            refuse_newer(db)
             answers = run_together(tx, works)
             if all(answer.error for answer in answers):
                 execute(db, "ROLLBACK")

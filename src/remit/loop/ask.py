@@ -24,6 +24,7 @@ from remit.loop.phase import Phase
 from remit.loop.reserve import fitting, over
 from remit.loop.state import Ending, RunState
 from remit.loop.transcript import bulk_of
+from remit.types.budget import Usage
 from remit.types.event import MessageAppended, ModelRequested, Replied, RequestFailed
 from remit.types.label import TRUSTED, Label
 from remit.types.model import Model, Reading, Reply, Streaming
@@ -251,6 +252,11 @@ def _is_started(error: ModelError | ProtocolError) -> bool:
     return not (details.get("sent") is False or (error.code in _NOT_STARTED and details.get("status") != 200))
 
 
+def _priced(usage: Usage, model: Model) -> Usage:
+    cost = price(model.identity, usage) if usage.reported else None
+    return usage if cost == usage.cost_usd_micros else replace(usage, cost_usd_micros=cost)
+
+
 def _replied(command: Ask, reply: Reply, model: Model, latency_ms: int) -> Replied:
     return Replied(
         turn=command.turn,
@@ -260,7 +266,7 @@ def _replied(command: Ask, reply: Reply, model: Model, latency_ms: int) -> Repli
         calls=reply.calls,
         stop=reply.stop,
         raw_stop=reply.raw_stop,
-        usage=replace(reply.usage, cost_usd_micros=price(model.identity, reply.usage) if reply.usage.reported else None),
+        usage=_priced(reply.usage, model),
         model=reply.model,
         response_id=reply.response_id,
         refusal=reply.refusal,

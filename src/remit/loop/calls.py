@@ -11,14 +11,14 @@ from typing import assert_never
 
 from remit.errors import NotFound
 from remit.gate import Plan, Proposal
-from remit.loop.command import Cancel, Consider, HoldBack, Reconsider, Recover, Start
+from remit.loop.command import Cancel, Consider, HoldBack, Reconsider, Recover, Rejoin, Start
 from remit.loop.live import Live
 from remit.loop.state import CallState
 from remit.types.ident import ApprovalId, CallId
 
 __all__ = ["CallCommand", "Calls"]
 
-CallCommand = Consider | Reconsider | Start | Recover | HoldBack | Cancel
+CallCommand = Consider | Reconsider | Start | Recover | Rejoin | HoldBack | Cancel
 
 
 class Calls:
@@ -44,15 +44,26 @@ class Calls:
                 async with self._in_order:
                     self._keep(call.id, await self._reconsider(_proposal(call), approval))
             case Start():
-                await gate.execute(self._plan(call.id), scene)
+                plan = self._plan(call.id)
+                await gate.execute(plan, scene)
+                if plan.tool.effect.kind == "agent":
+                    await self._look_below()
             case Recover(operation=operation):
                 await gate.recover(_proposal(call), operation, scene)
+            case Rejoin(stop=stop):
+                await gate.rejoin(_proposal(call), scene, stop=stop)
+                await self._look_below()
             case HoldBack(code=code):
                 await gate.hold_back(_proposal(call), code, scene)
             case Cancel():
                 await gate.cancel(_proposal(call), scene)
             case _:
                 assert_never(command)
+
+    async def _look_below(self) -> None:
+        """See what the run that answered a call has taken of this one's budgets."""
+        live = self._live
+        live.limits = await live.limits.looked(live.ledger, lambda: live.state.booked)
 
     async def _reconsider(self, proposal: Proposal, name: ApprovalId) -> Plan | None:
         approval = await self._live.ledger.approval(name)

@@ -25,6 +25,7 @@ __all__ = [
     "Pause",
     "Reconsider",
     "Recover",
+    "Rejoin",
     "Start",
     "Tell",
 ]
@@ -74,6 +75,18 @@ class Recover:
 
     call: CallId
     operation: OperationId
+
+
+@dataclass(frozen=True, slots=True)
+class Rejoin:
+    """Answer a call from the run that answers it, once that stands still: `CallEnded` or `ChildWaiting`.
+
+    Args:
+        stop: cancel that run first: this one ends.
+    """
+
+    call: CallId
+    stop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +164,7 @@ Command = (
     | Reconsider
     | Start
     | Recover
+    | Rejoin
     | HoldBack
     | Deny
     | Cancel

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from remit.errors import InputError, LedgerError, NotFound, RemitError
 from remit.gate import Gate
+from remit.gate.tree import conversation_of
 from remit.loop import server_write
 from remit.loop.answer import check_answer
 from remit.loop.ask import ask
@@ -139,6 +140,7 @@ class Driver:
             run=self._run,
             principal=self._principal,
             started=started,
+            conversation=await conversation_of(self._ledger, started),
             limits=await Limits.of(started, self._ledger),
             history=self._history,
         )
@@ -206,6 +208,7 @@ class Driver:
         elif live.journal.busy:
             await live.journal.idle()
         else:
+            await live.journal.commit()  # raises RunOwned, if the run is somebody else's
             raise RemitError(f"run {self._run} cannot go on: nothing is under way", code="run.stuck", run=self._run)
 
     async def _end_with(self, command: Pause | End, live: Live) -> None:

@@ -22,6 +22,7 @@ from remit.loop.command import (
     Pause,
     Reconsider,
     Recover,
+    Rejoin,
     Start,
 )
 from remit.loop.phase import CallStatus, Phase
@@ -65,8 +66,7 @@ def _correct(state: RunState) -> Command | None:
 
 
 def _pause(state: RunState) -> Command:
-    asked = tuple(call.approval for call in state.unanswered if call.approval is not None)
-    return Pause(asked, state.text if state.closing else "")
+    return Pause(state.asked, state.text if state.closing else "")
 
 
 def _end(state: RunState) -> Command | None:
@@ -152,9 +152,11 @@ def _given_up(call: CallState) -> _Due:
 
 def _recovered(state: RunState, call: CallState) -> _Due:
     del state
-    if call.status == "in_doubt" and call.operation is not None:
-        return Recover(call.id, call.operation), "recovering"
-    return None
+    if call.status != "in_doubt":
+        return None
+    if call.child is not None:
+        return Rejoin(call.id), "recovering"
+    return None if call.operation is None else (Recover(call.id, call.operation), "recovering")
 
 
 def _gone_on(state: RunState, call: CallState) -> _Due:
@@ -199,5 +201,7 @@ def _denial(state: RunState, call: CallState) -> str:
 
 
 def _wound_up(state: RunState, call: CallState) -> _Due:
-    """The run ends: what was dispatched is settled, what was not does not start."""
+    """The run ends: what was dispatched is settled, what was not does not start, and a child is cancelled."""
+    if call.child is not None and call.status in _LEFT:
+        return Rejoin(call.id, stop=True), "recovering"
     return (Cancel(call.id), "denying") if call.status in _NOT_STARTED else _recovered(state, call)

@@ -6,6 +6,8 @@ Invariant: every event can be added in every phase, because what is recorded has
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from remit.loop.phase import CallStatus
 from remit.loop.state import Blocked, CallDraft, CallState, Draft, count_status, draft_call, seat_calls
 from remit.loop.transcript import bulk_of, waits_for_answers
@@ -17,6 +19,9 @@ from remit.types.event import (
     CallConsidered,
     CallEnded,
     CancelRequested,
+    ChildReturned,
+    ChildStarted,
+    ChildWaiting,
     MessageAppended,
     ModelRequested,
     OperationMoved,
@@ -68,11 +73,13 @@ def add(draft: Draft, recorded: Recorded) -> None:
         case CancelRequested():
             draft.cancelled = draft.cancelled or event
         case Waiting():
-            draft.paused, draft.booked = True, _booked(draft)
+            draft.paused, draft.waited, draft.booked = True, True, _booked(draft)
         case Resumed():
             _resumed(draft, event)
         case RunEnded():
             draft.ended, draft.booked = event, _booked(draft)
+        case ChildStarted() | ChildWaiting() | ChildReturned():
+            _of_child(draft, event)
         case _:
             return
 
@@ -181,8 +188,12 @@ def _of_call(draft: Draft, event: CallConsidered | ApprovalRequested | ApprovalD
     call = draft_call(draft, found)
     match event:
         case CallConsidered():
+            if draft.is_shared and not call.counted and event.step not in ("budget", "stop"):
+                draft.booked = replace(draft.booked, calls=draft.booked.calls + 1)
             _considered(call, event)
         case ApprovalRequested():
+            if draft.is_shared:
+                draft.booked = replace(draft.booked, approvals=draft.booked.approvals + 1)
             call.approval, call.expires_ms, call.asked = event.approval, event.expires_ms, True
         case ApprovalDecided():
             if call.status == "awaiting" and call.approval == event.approval:
@@ -192,6 +203,28 @@ def _of_call(draft: Draft, event: CallConsidered | ApprovalRequested | ApprovalD
                 call.operation = event.operation
         case CallEnded():
             call.status, call.outcome, call.result = "ended", event.outcome, event.label
+            draft.children -= call.child is not None
+    count_status(draft, call, found.status)
+
+
+def _of_child(draft: Draft, event: ChildStarted | ChildWaiting | ChildReturned) -> None:
+    """A call whose child has begun is never considered again: whoever takes the run up joins the child."""
+    if isinstance(event, ChildStarted):
+        draft.booked = _booked(draft)
+    found = draft.call(event.call)
+    if found is None or found.status == "ended":
+        return
+    call = draft_call(draft, found)
+    match event:
+        case ChildStarted():
+            draft.children += call.child is None
+            call.child = event.child
+        case ChildWaiting():
+            call.status, call.below = "awaiting", event.approvals
+        case ChildReturned() if call.status == "awaiting" and call.child is not None:
+            call.status, call.below = "in_doubt", ()
+        case _:
+            pass
     count_status(draft, call, found.status)
 
 
@@ -226,6 +259,9 @@ def _stands(call: CallState) -> bool:
 
 
 def _take_up(draft: Draft, call: CallDraft) -> None:
+    if call.child is not None:
+        call.status, call.below = "in_doubt", ()
+        return
     match None if call.operation is None else draft.operations.get(call.operation):
         case "dispatched" | "unknown" | "succeeded" | "failed":
             call.status = "in_doubt"

@@ -151,6 +151,8 @@ def moves(state: RunState, turn: int) -> Moves:
     """What the schedule says of this turn, or of an earlier one, whose receipts keep the order of their proposals."""
     if not (state.statuses.get("ready") if turn == state.turn else state.earlier):
         return Moves()
+    if len(state.calls) == 1:
+        return Moves(start=(state.calls[0].id,)) if state.calls[0].status == "ready" else Moves()
     own = [call for call in state.calls if call.turn == turn]
     others = [call for call in state.calls if call.turn != turn and call.status != "ended"]
     return schedule(own, on_wait=state.on_wait if turn == state.turn else "hold", running=others)

@@ -10,11 +10,11 @@ from remit.errors import Conflict
 from remit.loop.live import Live
 from remit.tool import Arguments
 from remit.types.change import VoidApproval
-from remit.types.delivery import CancelRun, Decision, Delivered
-from remit.types.event import ApprovalDecided, CancelRequested
-from remit.types.ident import ApprovalId, CallId
+from remit.types.delivery import CancelRun, ChildEnded, Decision, Delivered
+from remit.types.event import ApprovalDecided, CancelRequested, ChildReturned
+from remit.types.ident import ApprovalId, CallId, RunId
 
-__all__ = ["expire", "settle_later", "take", "take_held"]
+__all__ = ["expire", "returned", "settle_later", "take", "take_held"]
 
 
 async def take(live: Live) -> None:
@@ -49,8 +49,18 @@ async def _take_one(live: Live, delivered: Delivered) -> None:
             fresh = live.state.cancelled is None and live.state.ended is None
             event = CancelRequested(by=delivery.by, reason=live.gate.redact(delivery.reason))
             await live.journal.commit(*((event,) if fresh else ()), taken=(delivered.id,))
+        case ChildEnded(call=call, child=child):
+            await live.journal.idle()  # its call waits as soon as that is folded
+            live.journal.note(*returned(live, call, child), taken=(delivered.id,))
         case _:
             await live.gate.deliver(delivered, live.scene)
+
+
+def returned(live: Live, name: CallId, child: RunId) -> tuple[ChildReturned, ...]:
+    """The event that a child has ended, if its call still waits for it."""
+    call = live.state.call(name)
+    waits = call is not None and call.status == "awaiting" and call.child == child
+    return (ChildReturned(call=name, child=child),) if waits else ()
 
 
 def _closing(live: Live, decision: Decision) -> bool:
@@ -78,7 +88,8 @@ def _decided(live: Live, decision: Decision) -> ApprovalDecided | None:
 async def expire(live: Live) -> bool:
     """Take up that time has decided; whether it has. What a person said in time stands, and is in the inbox."""
     now = live.journal.now_ms()
-    over = [one for one in live.state.unanswered if one.status == "awaiting" and (one.expires_ms or now + 1) <= now]
+    waiting = [one for one in live.state.unanswered if one.status == "awaiting" and one.child is None]
+    over = [one for one in waiting if (one.expires_ms or now + 1) <= now]
     return any([await _expired(live, call.id, call.approval or ApprovalId("")) for call in over])
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from remit import ambient
+from remit.errors import BudgetExceeded
 from remit.gate import Gate, Scene
+from remit.gate.tree import uncounted
 from remit.ledger import Journal
 from remit.loop.command import Command, Tell
 from remit.loop.delta import DeltaWriter
@@ -20,9 +23,10 @@ from remit.loop.state import Ending, RunState
 from remit.loop.transcript import Transcript
 from remit.loop.transition import stop, transition
 from remit.loop.workers import Workers
-from remit.types.change import Notify
+from remit.types.budget import Spent
+from remit.types.change import Notify, Spend
 from remit.types.event import CallEnded, ModelRequested, Recorded, RunStarted
-from remit.types.ident import Digest, RunId
+from remit.types.ident import ConversationId, Digest, RunId
 from remit.types.ledger import Ledger
 from remit.types.principal import Principal
 
@@ -34,6 +38,7 @@ class Live:
 
     Args:
         started: the run's first event.
+        conversation: that the run, or the one at the root of its tree, is part of.
         history: what the conversation's earlier runs have said; it grows with this one.
 
     Attributes:
@@ -49,6 +54,7 @@ class Live:
         run: RunId,
         principal: Principal,
         started: RunStarted,
+        conversation: ConversationId | None,
         limits: Limits,
         history: Transcript | None = None,
     ) -> None:
@@ -68,30 +74,49 @@ class Live:
         self.inbox = asyncio.Lock()
         self.seen = 0
         self.unsent: tuple[int, int] | None = None
+        self._taken_over = False
         self.journal = Journal(ledger, run, self.fold)
-        self.scene = self._scene(principal)
+        self.scene = self._scene(principal, conversation)
 
-    def _scene(self, principal: Principal) -> Scene:
+    def _scene(self, principal: Principal, conversation: ConversationId | None) -> Scene:
         started = self.started
         return Scene(
             run=self.run,
             root=started.root,
             agent=started.agent,
-            conversation=started.conversation,
+            conversation=conversation,
             principal=principal,
             journal=self.journal,
             recorded={tool.name: tool.contract for tool in started.tools},
             admit=self._admit,
             may_ask=lambda: self.limits.may_ask(self.state),
+            take=self._take,
+            book=lambda: self.limits.book(self.state, ambient.now_ms()),
             on_wait=started.on_wait,
         )
 
     def _admit(self, tool: str, digest: Digest | None) -> str | None:
         return self.limits.admit(self.state, tool, digest, polls=tool in self.spec.polls)
 
+    async def _take(self, amounts: Spent) -> str | None:
+        """Where others take from the same budgets at the same time, the ledger says what still fits."""
+        if not self.state.is_shared:
+            return None
+        back: tuple[Spend, ...] = ()
+        if self._taken_over:
+            back = self.limits.give_back(await uncounted(self.ledger, self.run, self.state.booked))
+        try:
+            await self.journal.commit(changes=(*back, *self.limits.take(amounts)))
+        except BudgetExceeded as error:
+            return error.code
+        self._taken_over = False
+        return None
+
     def take_over(self, state: RunState, recorded: Sequence[Recorded], *, epoch: int) -> None:
         """Stand where the journal stands."""
         self.state = state
+        self.limits = self.limits.less(state.booked)
+        self._taken_over = True
         for one in recorded:
             self.transcript.add(one)
         last = recorded[-1]

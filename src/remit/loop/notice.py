@@ -12,7 +12,7 @@ from remit.gate import render
 from remit.label import missing
 from remit.loop.live import Live
 from remit.types.change import Notice, TakeNotice
-from remit.types.event import CallConsidered, MessageAppended
+from remit.types.event import CallConsidered, CallEnded, ChildStarted, MessageAppended
 from remit.types.label import TRUSTED, Label
 from remit.types.part import Text
 
@@ -48,10 +48,14 @@ async def _label(live: Live, waiting: Sequence[Notice]) -> Label:
     """What the notices do to the context: what a call's result would have done, had it come in time."""
     label = TRUSTED
     for run in {one.notify.run for one in waiting}:
-        proposed = {
-            one.event.call: one.event.label for one in await live.ledger.read(run) if isinstance(one.event, CallConsidered)
-        }
+        events = [one.event for one in await live.ledger.read(run)]
+        proposed = {event.call: event.label for event in events if isinstance(event, CallConsidered)}
+        agents = {event.call for event in events if isinstance(event, ChildStarted)}
+        answered = {event.call: event.label for event in events if isinstance(event, CallEnded) and event.call in agents}
         for notify in (one.notify for one in waiting if one.notify.run == run):
+            if notify.call in answered:  # what another agent has read is known from its own run alone
+                label = label.join(answered[notify.call])
+                continue
             context = proposed.get(notify.call, missing(live.started.subject))
             said = live.gate.label_of(notify.tool, notify.outcome, context, subject=live.started.subject)
             label = label.join(said)

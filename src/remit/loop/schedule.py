@@ -68,11 +68,13 @@ class _Earlier:
     """The calls before one: a look at them costs the same however many they are.
 
     The order of two writes cannot matter (they are disjoint) if they declare what they touch and share nothing of it, or are
-    the same tool's with different business keys. What asks a person is disjoint from nothing.
+    the same tool's with different business keys. What asks a person is disjoint from nothing. What another agent does is not
+    known before: such calls are disjoint from one another alone.
     """
 
     def __init__(self) -> None:
         self.reads = False
+        self._agents: set[str] = set()
         self._asks: set[str] = set()
         self._writes: dict[tuple[str, bool], _Writes] = {}
 
@@ -83,14 +85,18 @@ class _Earlier:
             self.reads = self.reads or fate in _GOING
         elif call.effect == "ask":
             self._asks.add(fate)
+        elif call.effect == "agent":
+            self._agents.add(fate)
         elif call.effect == "write":
             self._writes.setdefault((call.name, call.key is not None), _Writes()).add(call, fate)
 
     def fates(self, call: CallState) -> set[str]:
         """Of the writes and questions that are not disjoint from `call`."""
         found = {*self._asks}
+        if call.effect != "agent":
+            found |= self._agents
         for (name, keyed), writes in self._writes.items():
-            if call.effect == "ask":
+            if call.effect in ("ask", "agent"):
                 found |= writes.all
             elif keyed and call.key is not None and name == call.name:
                 found |= writes.by_key.get(call.key, set())
@@ -110,7 +116,7 @@ def schedule(
     """
     before = _Earlier()
     for call in running:
-        if call.status in ACTIVE and call.effect == "write":
+        if call.status in ACTIVE and call.effect in ("write", "agent"):
             before.add(call, "runs")
     start: list[CallId] = []
     hold_back: list[tuple[CallId, str]] = []
@@ -138,12 +144,12 @@ def _fate(call: CallState, before: _Earlier, on_wait: Literal["hold", "answer"])
         return "runs"
     if call.effect == "read":
         return "later" if before.fates(call) & _GOING else "start"
-    return _fate_of_write(call, before, on_wait) if call.effect == "write" else "start"
+    return _fate_of_write(call, before, on_wait) if call.effect in ("write", "agent") else "start"
 
 
 def _ended(call: CallState) -> str:
     outcome = call.outcome
-    if call.effect != "write":
+    if call.effect not in ("write", "agent"):
         return "done"
     if isinstance(outcome, (Failed, Unknown)):
         return HELD_BACK

@@ -51,12 +51,12 @@ def is_under_way(state: RunState) -> bool:
 
 async def doubted(live: Live) -> Ending | None:
     """How the run ends instead of such a request, while it is not known what an earlier one of its conversation has done."""
-    started = live.started
+    started, conversation = live.started, live.scene.conversation
     if not started.server_writes:
         return None
-    run = live.run if started.conversation is None else None
+    run = live.run if conversation is None else None
     rows = await live.ledger.operations(
-        run=run, conversation=started.conversation, tenant=started.tenant, state=("unknown",), limit=None
+        run=run, conversation=conversation, tenant=started.tenant, state=("unknown",), limit=None
     )
     found = next((row.id for row in rows if is_of_request(row.call)), None)
     return None if found is None else replace(_UNKNOWN, explanation=(_UNKNOWN.explanation or "").format(operation=found))
@@ -155,7 +155,7 @@ def _row(live: Live, request: ModelRequested, operation: OperationId) -> Operati
         run=live.run,
         root=started.root,
         call=call,
-        conversation=started.conversation,
+        conversation=live.scene.conversation,
         tool=f"provider:{'+'.join(started.server_writes)}",
         contract=digest("remit.server_write", "\n".join(started.server_writes)),
         once_per="call",

@@ -75,4 +75,4 @@ def _ended(end: RunEnded, common: _Common) -> Standing:
         case "model_refused":
             return ModelRefused(explanation=end.explanation, reason=end.reason, **common)
         case "cancelled":
-            return Cancelled(reason=end.reason, **common)
+            return Cancelled(explanation=end.explanation, reason=end.reason, **common)

@@ -55,6 +55,7 @@ class CallState:
         approval: what a person was asked last, with its expiry; `asked` until it is decided.
         receipted: the model was told "submitted, not done".
         result: label of its result, once it has ended.
+        child: the run that answers it, once that is about to begin; `below`: what it waits for, while it does.
     """
 
     id: CallId
@@ -78,6 +79,8 @@ class CallState:
     receipted: bool = False
     outcome: Outcome | None = None
     result: Label = TRUSTED
+    child: RunId | None = None
+    below: tuple[ApprovalId, ...] = ()
 
 
 CallDraft = NewType("CallDraft", CallState)
@@ -131,7 +134,8 @@ class RunState:
         booked: what the ledger was told of the tally when the run last asked, waited or ended.
         told: the model was told once what is not yet true.
         closing: the model has stopped and is not asked again; what people decide is still done.
-        paused: the run stands waiting, released.
+        paused: the run stands waiting, released; `waited`: it has, once at least.
+        children: how many calls without an outcome have a run that answers them.
     """
 
     run: RunId
@@ -173,7 +177,15 @@ class RunState:
     cancelled: CancelRequested | None = None
     ending: Ending | None = None
     paused: bool = False
+    waited: bool = False
+    children: int = 0
     ended: RunEnded | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other runs take from the same budgets now, so that every call and every request to a person is taken from
+        them in the ledger before it is made."""
+        return self.children > 0 or (self.started is not None and self.started.parent is not None)
 
     @property
     def on_wait(self) -> Literal["hold", "answer"]:
@@ -196,6 +208,13 @@ class RunState:
         return tuple([call for call in self.calls if call.status != "ended"])
 
     @property
+    def asked(self) -> tuple[ApprovalId, ...]:
+        """What people were asked about calls without an outcome, here or by the runs that answer them."""
+        own = [call for call in self.unanswered if call.child is None and call.approval is not None]
+        below = [approval for call in self.unanswered for approval in call.below]
+        return (*[call.approval for call in own if call.approval is not None], *below)
+
+    @property
     def unfinished(self) -> tuple[CallState, ...]:
         """All calls of the turns that have one without an outcome: how the others ended decides whether it may start."""
         turns = {call.turn for call in self.calls if call.status != "ended"}
@@ -214,11 +233,11 @@ class RunState:
     @property
     def is_open(self) -> bool:
         """Whether any call has no outcome."""
-        return self.earlier > 0 or any(status != "ended" for status in self.statuses)
+        return self.earlier > 0 or len(self.statuses) > ("ended" in self.statuses)
 
     def any_call(self, statuses: Set[CallStatus]) -> bool:
         """Whether any call is in one of these."""
-        if any(self.statuses.get(status) for status in statuses):
+        if not statuses.isdisjoint(self.statuses):
             return True
         return self.earlier > 0 and any(call.status in statuses for call in self.calls if call.turn != self.turn)
 
@@ -273,9 +292,11 @@ def seat_calls(draft: Draft, calls: tuple[CallState, ...]) -> None:
     draft.calls = calls
     draft.places = {call.id: place for place, call in enumerate(calls)}
     statuses: dict[CallStatus, int] = {}
+    earlier = 0
     for call in calls:
         if call.turn == draft.turn:
             statuses[call.status] = statuses.get(call.status, 0) + 1
-    draft.statuses = statuses
-    draft.earlier = sum(call.status != "ended" for call in calls if call.turn != draft.turn)
+        elif call.status != "ended":
+            earlier += 1
+    draft.statuses, draft.earlier = statuses, earlier
     draft.considered = 0

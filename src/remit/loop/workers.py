@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _LEAVE_S = 5.0
 _BREATH = 8
-"""So many things a task does at most before it lets others go on."""
+"""So many things a task does at most, one after the other without a wait, before it lets others go on."""
 
 
 class Workers(Generic[T]):
@@ -40,6 +40,8 @@ class Workers(Generic[T]):
         self._watching: asyncio.Task[None] | None = None
         self._cancelled: set[asyncio.Task[None]] = set()
         self._called = False
+        self._passes = 0
+        self._resting = 0
         self.failure: BaseException | None = None
 
     @property
@@ -71,18 +73,30 @@ class Workers(Generic[T]):
 
     def _staff(self, do: Callable[[T], Coroutine[object, object, None]]) -> None:
         self._called = False
-        for _ in range(0 if self._do is None else len(self._queue)):
+        self._passes += 1
+        for _ in range(0 if self._do is None else len(self._queue) - self._resting):
             self._tasks.add(self._spawn(self._work(do)))
 
     async def _work(self, do: Callable[[T], Coroutine[object, object, None]]) -> None:
         """One thing after the other; whoever was interrupted, and would not hear of it, takes nothing more."""
         task = asyncio.current_task()
-        done = 0
+        done, passes = 0, self._passes
         while self._queue and task not in self._cancelled:
             await do(self._queue.popleft())
+            if passes != self._passes:  # something has waited
+                done, passes = 0, self._passes
             done += 1
-            if done % _BREATH == 0:
-                await asyncio.sleep(0)  # what never waits itself would keep all others from going on
+            if done == _BREATH:
+                await self._breathe()
+                done = 0
+
+    async def _breathe(self) -> None:
+        """Let others go on, whom what never waits itself would keep from it; and then take the next thing."""
+        self._resting += 1
+        try:
+            await asyncio.sleep(0)
+        finally:
+            self._resting -= 1
 
     def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -104,6 +118,8 @@ class Workers(Generic[T]):
             self.failure = self.failure or RemitError(message, code="run.interrupted", retryable=True)
         self._cancelled.discard(task)
         self._news.set()
+        if self._queue:
+            self._call()
 
     def notify(self) -> None:
         """Whoever waits in `changed` has something to look at."""

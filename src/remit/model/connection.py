@@ -34,6 +34,15 @@ class Connection:
         self._transport = transport
         self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
 
+    def bound(self, total_s: float | None) -> None:
+        """The next request and its whole response may take so long; `is_overdue` once they have."""
+        self._transport.bound(total_s)
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether that time is over."""
+        return self._transport.is_overdue
+
     async def send(self, request: h11.Request, body: bytes, limit_s: float | None) -> None:
         """Write a request.
 

@@ -27,6 +27,22 @@ _PARTING_S = 0.25
 """A stream's last event and the end of its response leave a server together; one that ends later is not worth a wait."""
 
 
+class _Head:
+    """What all requests of a kind begin with. `h11` checks it once: a list of its own it takes as it is."""
+
+    def __init__(self, target: str, headers: Mapping[str, str]) -> None:
+        self._target = target.encode()
+        encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+        checked = h11.Request(method=b"POST", target=self._target, headers=encoded).headers
+        self._kind = type(checked)
+        self._items = [(sent, name, value) for (sent, _), (name, value) in zip(checked.raw_items(), checked, strict=True)]
+
+    def request(self, size: int) -> h11.Request:
+        """The request with a body of so many bytes."""
+        length = (b"content-length", b"content-length", b"%d" % size)
+        return h11.Request(method=b"POST", target=self._target, headers=self._kind([*self._items, length]))
+
+
 class HttpClient:
     """The connections of one event loop to an address, and what every request over them has in common.
 
@@ -54,8 +70,8 @@ class HttpClient:
         }
         if address.basic is not None:
             common["authorization"] = address.basic
-        self._common = [(name.encode(), value.encode()) for name, value in common.items()]
-        self._target = address.target.encode()
+        self._plain = _Head(address.target, {**common, "accept": "application/json"})
+        self._streamed = _Head(address.target, {**common, "accept": "text/event-stream"})
 
     async def post(self, body: bytes, stream: Streaming | None) -> bytes:
         """One request and its response, put together where it is a stream.
@@ -66,11 +82,9 @@ class HttpClient:
         """
         connection = self._pool.take() or await self._connect()
         try:
-            try:
-                async with asyncio.timeout(self._timeouts.total):
-                    whole = await self._exchange(connection, body, stream)
-            except TimeoutError:
-                raise failure.timed_out("total") from None
+            connection.bound(self._timeouts.total)
+            whole = await self._exchange(connection, body, stream)
+            connection.bound(None)
             if connection.has_rest:
                 await _part(connection)
             return whole
@@ -83,8 +97,8 @@ class HttpClient:
         await asyncio.sleep(0)  # the event loop closes sockets on its next round
 
     async def _exchange(self, connection: Connection, body: bytes, stream: Streaming | None) -> bytes:
-        accept = b"application/json" if stream is None else b"text/event-stream"
-        status, headers = await self._sent(connection, body, accept)
+        head = self._plain if stream is None else self._streamed
+        status, headers = await self._sent(connection, head.request(len(body)), body)
         if status != 200:
             raise failure.refused(status, headers, await self._refusal(connection))
         if headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
@@ -102,17 +116,15 @@ class HttpClient:
         except NoRoute as error:
             raise failure.no_connection(error.reason, status=error.status) from None
 
-    async def _sent(self, connection: Connection, body: bytes, accept: bytes) -> tuple[int, Mapping[str, str]]:
+    async def _sent(self, connection: Connection, request: h11.Request, body: bytes) -> tuple[int, Mapping[str, str]]:
         """Send the request; what the response begins with."""
-        headers = [*self._common, (b"accept", accept), (b"content-length", b"%d" % len(body))]
-        request = h11.Request(method=b"POST", target=self._target, headers=headers)
         phase: failure.Phase = "send"
         try:
             await connection.send(request, body, self._timeouts.idle)
             phase = "first_byte"
             return await connection.response(self._timeouts.first_byte)
         except TimeoutError:
-            raise failure.timed_out(phase) from None
+            raise _timed_out(connection, phase) from None
         except ConnectionBroken as broken:
             raise failure.lost(sent=broken.sent, why="the connection broke") from None
 
@@ -123,6 +135,8 @@ class HttpClient:
             async with asyncio.timeout(self._timeouts.idle):
                 await self._read(connection, reader)
         except (ModelError, TimeoutError):
+            if connection.is_overdue:
+                raise failure.timed_out("total") from None
             return b""
         return reader.whole({})
 
@@ -133,9 +147,13 @@ class HttpClient:
                 if reader.take(data):
                     break
         except TimeoutError:
-            raise failure.timed_out("idle") from None
+            raise _timed_out(connection, "idle") from None
         except ConnectionBroken:
             raise reader.broken() from None
+
+
+def _timed_out(connection: Connection, phase: failure.Phase) -> ModelError:
+    return failure.timed_out("total" if connection.is_overdue else phase)
 
 
 async def _part(connection: Connection) -> None:

@@ -45,6 +45,16 @@ class Transport(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._full = False
         self._held = False
+        self._until: float | None = None
+
+    def bound(self, total_s: float | None) -> None:
+        """From now on until the next time: no wait lasts longer than so many seconds from here, whatever its own limit."""
+        self._until = None if total_s is None else self._loop.time() + total_s
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether that moment has come."""
+        return self._until is not None and self._loop.time() >= self._until
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
         """Speak TLS from here on, with a server that proves to be this host.
@@ -158,8 +168,14 @@ class Transport(asyncio.Protocol):
         self._wake()
 
     async def _wait(self, limit_s: float | None) -> None:
+        if self.is_overdue:
+            raise TimeoutError
+        moment = self._until
+        if limit_s is not None:
+            own = self._loop.time() + limit_s
+            moment = own if moment is None else min(own, moment)
         waiter = self._waiter = self._loop.create_future()
-        timer = None if limit_s is None else self._loop.call_later(limit_s, _expire, waiter)
+        timer = None if moment is None else self._loop.call_at(moment, _expire, waiter)
         try:
             await waiter
         finally:

@@ -22,6 +22,7 @@ from remit.types.given import given_bool, given_id, given_text
 from remit.types.ident import ApprovalId, Json, OperationId, RunId
 from remit.types.operation import Operation
 from remit.types.principal import Principal
+from remit.types.retention import Erased
 
 __all__ = ["By", "answer", "cancel", "decide", "operation_of", "settle", "still_about", "withdraw"]
 
@@ -117,6 +118,13 @@ async def cancel(state: State, run: RunId, *, by: By, reason: str = "") -> bool:
     await state.ledger.post(run, CancelRun(by=_subject(by), reason=reason))
     state.nudge()
     return True
+
+
+async def forget(state: State, run: RunId, *, by: By, reason: str, conversation: bool = False, dry_run: bool = False) -> Erased:
+    """Delete all that was said in a run; see `Ledger.forget`. Whoever says so is of its tenant."""
+    row = await row_of(state.ledger, run)
+    _same_tenant(by, row.tenant, "run", run)
+    return await state.ledger.forget(run, by=_subject(by), reason=reason, conversation=conversation, dry_run=dry_run)
 
 
 async def _post(state: State, decision: Decision) -> Approval:

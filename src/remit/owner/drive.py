@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from remit import ambient
 from remit.errors import RemitError, RunOwned
 from remit.loop import Driver, Transcript
 from remit.owner.spec import spec_of
-from remit.owner.state import Bound, Driven, State, recorder_for
+from remit.owner.state import Bound, Driven, Drives, State, recorder_for
 from remit.types.ident import RunId
 from remit.types.principal import Principal
 from remit.types.run import Paused, Standing
 
-__all__ = ["closed_here", "launch", "outcome_of"]
+__all__ = ["closed_here", "launch", "outcome_of", "start"]
 
 _AGAIN_S = 0.5
 _AGAIN_CAP_S = 300.0
@@ -26,18 +27,41 @@ First = Callable[[Driver], Awaitable[None]]
 """Makes the driver's first commit: begins the run, or claims it."""
 
 
-async def launch(state: State, run: RunId, bound: Bound, principal: Principal, *, first: First, history: Transcript) -> Driven:
+async def launch(
+    state: State,
+    run: RunId,
+    bound: Bound,
+    principal: Principal,
+    *,
+    first: First,
+    history: Transcript,
+    drains: bool = False,
+) -> Driven:
     """Drive a run in a task of its own; return once its first commit is durable.
+
+    Args:
+        drains: it is begun also while the owner is being left: a run that is waited for then needs it.
 
     Raises:
         RemitError: what the first commit raised; then nothing of it is durable.
     """
-    if state.closing:
+    spec = spec_of(bound, state, run, principal)
+    driver = Driver(spec, bound.gate, state.ledger, run=run, principal=principal, history=history)
+    return await start(state, run, driver, partial(first, driver), drains=drains)
+
+
+async def start(
+    state: State, run: RunId, driver: Drives, first: Callable[[], Awaitable[None]], *, drains: bool = False
+) -> Driven:
+    """Drive a run in a task of its own; return once its first commit, which `first` makes, is durable.
+
+    Raises:
+        RemitError: as `launch`.
+    """
+    if state.left or (state.closing and not drains):
         raise closed_here()
     if run in state.live:
         raise RunOwned("this process drives the run already", run=run)
-    spec = spec_of(bound, state, run, principal)
-    driver = Driver(spec, bound.gate, state.ledger, run=run, principal=principal, history=history)
     begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     task = asyncio.ensure_future(_work(driver, first, begun))
     live = state.live[run] = Driven(task, begun, driver)
@@ -50,9 +74,9 @@ async def launch(state: State, run: RunId, bound: Bound, principal: Principal, *
     return live
 
 
-async def _work(driver: Driver, first: First, begun: asyncio.Future[None]) -> Standing:
+async def _work(driver: Drives, first: Callable[[], Awaitable[None]], begun: asyncio.Future[None]) -> Standing:
     try:
-        await first(driver)
+        await first()
     except BaseException as error:
         if not begun.done():
             begun.set_exception(closed_here() if isinstance(error, asyncio.CancelledError) else error)

@@ -16,14 +16,18 @@ from pathlib import Path
 
 from remit.agent import Agent
 from remit.errors import DefinitionError, InputError
-from remit.ledger import MemoryLedger, SqliteLedger
+from remit.http import Clients, Http
+from remit.ledger import MemoryLedger, ledger_named
+from remit.owner.child import Children
 from remit.owner.listener import Listeners
 from remit.owner.override import current
+from remit.owner.roll import by_name, need_names_apart, workflows_by_name
 from remit.owner.state import Driven, Principals, State, recorder_for
 from remit.owner.waiting import OnWaiting, Teller
 from remit.owner.watch import sweep, watch
 from remit.types.ledger import Ledger
 from remit.types.secret import check_secrets
+from remit.workflow import Workflow
 
 __all__ = ["LedgerLike", "Open", "Setup", "enter", "leave"]
 
@@ -36,12 +40,14 @@ class Setup:
 
     ledger: LedgerLike
     agents: Mapping[str, Agent]
+    workflows: Mapping[str, Workflow]
     deps: object
     drain_s: float
     principals: Principals | None
     on_waiting: OnWaiting | None
     secrets: tuple[str, ...]
     dry_run: bool
+    http: Http
 
     @classmethod
     def of(
@@ -49,48 +55,50 @@ class Setup:
         ledger: LedgerLike,
         agents: Sequence[Agent],
         *,
+        workflows: Sequence[Workflow],
         deps: object,
         drain_s: float,
         principals: Principals | None,
         on_waiting: OnWaiting | None,
         secrets: Sequence[str],
         dry_run: bool,
+        http: Http | None,
     ) -> Setup:
         """Check what was passed.
 
         Raises:
             DefinitionError: agents are no agents, or two have one name; `principals` is not async; secrets that cannot be
                 removed.
-            InputError: a time that cannot be used.
+            InputError: a time or something else that cannot be used.
         """
         if isinstance(agents, Agent):
             raise DefinitionError("agents= of Remit is a list: agents=[agent]", code="owner.agents")
-        by_name: dict[str, Agent] = {}
-        for agent in agents:
-            if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise DefinitionError("agents= of Remit holds Agent objects only", code="owner.agents")
-            if agent.name in by_name:
-                message = f"two agents are named {agent.name!r}; give one of them another name"
-                raise DefinitionError(message, code="owner.agents", agent=agent.name)
+        flows = workflows_by_name(workflows)
+        named = by_name(agents, [tool for one in flows.values() for tool in one.tools])
+        need_names_apart(named, flows)
+        for agent in named.values():
             if dry_run and any(tool.effect is not None for tool in agent.declared_server_tools):
                 message = f"agent {agent.name!r} has provider-run tools that change something: no dry run can keep them off"
                 raise InputError(message, code="owner.dry_run", agent=agent.name)
-            by_name[agent.name] = agent
         check_secrets(secrets, "secrets= of Remit")
         if principals is not None and not inspect.iscoroutinefunction(_called(principals)):
             message = "principals= of Remit is an async function: async def principals(tenant, subject): ..."
             raise DefinitionError(message, code="owner.principals")
         if drain_s < 0:
             raise InputError("drain_s= of Remit is at least 0", code="owner.drain_s")
+        if http is not None and not isinstance(http, Http):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("http= of Remit is an Http(...) of remit.http", code="owner.http")
         return cls(
             ledger=ledger,
-            agents=by_name,
+            agents=named,
+            workflows=flows,
             deps=deps,
             drain_s=drain_s,
             principals=principals,
             on_waiting=on_waiting,
             secrets=tuple(secrets),
             dry_run=dry_run,
+            http=http or Http(),
         )
 
 
@@ -112,14 +120,19 @@ async def enter(setup: Setup) -> Open:
     state = State(
         ledger=ledger,
         agents=setup.agents,
+        workflows=setup.workflows,
         deps=setup.deps if instead.deps is None else instead.deps,
         principals=setup.principals,
         secrets=setup.secrets,
         listeners=Listeners(ledger),
         model=instead.model,
         dry_run=setup.dry_run,
+        web=Clients(setup.http),
         outcomes=instead.outcomes,
+        runner=instead.runner,
+        labels=instead.labels,
     )
+    state.delegate = Children(state)
     teller = None if setup.on_waiting is None else _teller(state, setup.on_waiting)
     try:
         await sweep(state)
@@ -140,7 +153,7 @@ def _called(function: object) -> object:
 
 def _teller(state: State, on_waiting: OnWaiting) -> Teller:
     recorder = recorder_for(state.secrets)
-    return Teller(state.ledger, frozenset(state.agents), on_waiting, recorder=recorder, nudge=state.nudge)
+    return Teller(state.ledger, state.names, on_waiting, recorder=recorder, nudge=state.nudge)
 
 
 def _log_end(state: State, background: asyncio.Task[None]) -> None:
@@ -166,7 +179,7 @@ async def leave(opened: Open, *, drain_s: float) -> None:
 
 async def _drop(state: State) -> None:
     """Let go of all that still runs, of the models and of the ledger."""
-    state.closing = True
+    state.closing = state.left = True
     await asyncio.gather(*(_abandon(live) for live in list(state.live.values())))
     await state.close_models()
     await state.ledger.aclose()
@@ -181,4 +194,4 @@ async def _abandon(live: Driven) -> None:
 def _ledger_of(given: LedgerLike) -> Ledger:
     if given is None:
         given = os.environ.get("REMIT_LEDGER") or "remit.db"
-    return SqliteLedger(given) if isinstance(given, (str, Path)) else given
+    return ledger_named(given) if isinstance(given, (str, Path)) else given

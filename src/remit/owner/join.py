@@ -6,26 +6,33 @@ but takes it up where nobody alive does.
 
 from __future__ import annotations
 
-from remit.errors import RunOwned
+from remit.errors import Conflict, RunOwned
+from remit.gate.tree import below
+from remit.loop import Driver
 from remit.owner.drive import closed_here, outcome_of
 from remit.owner.follow import row_of
 from remit.owner.record import take_or_record
+from remit.owner.standing import standing_with_children, whole
 from remit.owner.state import State
-from remit.owner.take import is_due, is_owned, standing_of_row
+from remit.owner.take import is_due, is_owned
 from remit.types.ident import RunId
 from remit.types.principal import Principal
-from remit.types.run import RunRow, Standing, Submitted
+from remit.types.run import Paused, RunRow, Standing, Submitted
 
 __all__ = ["resume", "until_still"]
 
 _LOOK_S = 1.0
 
 
-async def until_still(state: State, run: RunId, caller: Principal | None = None) -> Standing:
+async def until_still(state: State, run: RunId, caller: Principal | None = None, *, here: bool = False) -> Standing:
     """How the run stands once it stands still.
+
+    Args:
+        here: it is not waited for where another process drives it.
 
     Raises:
         NotFound: there is no such run for the caller.
+        RunOwned: `here`, and another living process owns it.
         RemitError: it is driven here and that ended in an error, or this owner closed.
     """
     while True:
@@ -35,14 +42,32 @@ async def until_still(state: State, run: RunId, caller: Principal | None = None)
             raise closed_here()
         if live is not None:
             try:
-                return await outcome_of(live)
+                standing = await outcome_of(live)
             except RunOwned:
                 continue
+            except Conflict as lost:
+                if lost.code != "journal.sequence":
+                    raise
+                continue  # another was faster
+            if not isinstance(live.driver, Driver):  # a workflow's, whose standing is whole
+                if isinstance(standing, Paused) and (
+                    await _moves_below(state, run) or await is_due(state, await row_of(state.ledger, run))
+                ):
+                    await state.ledger.changed(seen, timeout_s=_LOOK_S)
+                    continue
+                return standing
+            ran = live.driver.state
+            if isinstance(standing, Paused) and ran.children and await _moves_below(state, run):
+                await state.ledger.changed(seen, timeout_s=_LOOK_S)
+                continue
+            return await whole(state.ledger, ran, standing)
         row = await row_of(state.ledger, run, caller)
         owned = await is_owned(state, row)
         if not owned and await _can_take(state, row) and await is_due(state, row):
             if await take_or_record(state, row, caller):
                 continue
+        elif owned and here and run not in state.live:
+            raise _elsewhere(run)
         elif not owned:
             still = await _still(state, row)
             if still is not None:
@@ -58,20 +83,34 @@ async def resume(state: State, run: RunId, caller: Principal | None) -> Standing
     """
     row = await row_of(state.ledger, run, caller)
     if run not in state.live and await is_owned(state, row):
-        raise RunOwned("the run is owned by another living process; follow it, or wait with run_to_end", run=run)
-    return await until_still(state, run, caller)
+        raise _elsewhere(run)
+    return await until_still(state, run, caller, here=True)
+
+
+def _elsewhere(run: RunId) -> RunOwned:
+    return RunOwned("the run is owned by another living process; follow it, or wait with run_to_end", run=run)
 
 
 async def _can_take(state: State, row: RunRow) -> bool:
-    return row.agent in state.agents and not state.closing
+    return row.agent in state.names and not state.closing
 
 
 async def _still(state: State, row: RunRow) -> Standing | None:
     """The standing of a run that nobody drives, or None where that will change by itself."""
     if row.status == "queued" and not await _behind_paused(state, row):
         return None
-    standing = await standing_of_row(state, row)
+    standing, has_children = await standing_with_children(state, row)
+    if has_children and row.status == "paused" and (await _moves_below(state, row.id) or await is_due(state, row)):
+        return None
     return None if isinstance(standing, Submitted) else standing
+
+
+async def _moves_below(state: State, run: RunId) -> bool:
+    """Whether a run that answers its calls, or one below that, goes on, or will as soon as an owner here has seen it."""
+    for row in await below(state.ledger, run):
+        if row.status != "ended" and (await is_owned(state, row) or (await _can_take(state, row) and await is_due(state, row))):
+            return True
+    return False
 
 
 async def _behind_paused(state: State, row: RunRow) -> bool:

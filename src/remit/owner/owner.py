@@ -13,20 +13,25 @@ from typing import Literal, overload
 from remit.agent import Agent, Conversation
 from remit.errors import InputError
 from remit.gate import Gate
+from remit.http import Http
 from remit.owner import ask, decide, enter, follow, join, record, recover, stream, take
 from remit.owner.decide import By
 from remit.owner.enter import LedgerLike, Open
 from remit.owner.request import Asked
 from remit.owner.state import Principals, State
 from remit.owner.waiting import OnWaiting
+from remit.sandbox.inside import is_inside
 from remit.types.approval import Approval, ApprovalState
 from remit.types.event import Recorded
+from remit.types.head import Heads
 from remit.types.ident import Digest, Json, OperationId, RunId
 from remit.types.ledger import Ledger
 from remit.types.operation import Operation, OperationState
 from remit.types.principal import Principal
+from remit.types.retention import Compacted, Erased
 from remit.types.run import RunRow, RunStatus, Standing, Submitted
 from remit.types.stream import Delta, Retracted, Step
+from remit.workflow import Workflow
 
 __all__ = ["Remit"]
 
@@ -40,15 +45,15 @@ class Remit:
 
     Args:
         ledger: a path, or a ledger. None: the file named by `REMIT_LEDGER`, else `remit.db` here.
-        agents: those whose runs this process may drive; none, to read and decide only.
+        agents, workflows: whose runs this process may drive; none, to read and decide only. Agents behind tools come along.
         deps: what handlers find in `ctx.deps`.
         principals: an async function, (tenant, subject) -> the principal with its scopes of now; None denies. Asked
             where no caller gives scopes; without it the recorded scopes stand.
         on_waiting: called for each approval and question that waits, at least once; sync or async.
         secrets: values that no result, error text or channel may show; each has at least four characters.
-        dry_run: reads run; of a write all steps up to the look-up are taken, then its call is answered with what would
-            have happened. Nobody is asked, and `done=` is not: what it looks for has not been done. Nothing is
-            kept, so what a real ledger knows to have happened is not known here; `ledger=` stays out.
+        dry_run: reads run; a write takes all steps up to the look-up, and its call is answered with what would have happened.
+            Nobody is asked, nor is `done=`. Nothing is kept, nor known of what a real ledger knows; `ledger=` stays out.
+        http: how requests of `ctx.http` are made.
 
     Raises:
         DefinitionError: two agents have one name.
@@ -59,28 +64,37 @@ class Remit:
         ledger: LedgerLike = None,
         agents: Sequence[Agent] = (),
         *,
+        workflows: Sequence[Workflow] = (),
         deps: object = None,
         drain_s: float = 20.0,
         principals: Principals | None = None,
         on_waiting: OnWaiting | None = None,
         secrets: Sequence[str] = (),
         dry_run: bool = False,
+        http: Http | None = None,
     ) -> None:
         self._setup = enter.Setup.of(
             ledger,
             agents,
+            workflows=workflows,
             deps=deps,
             drain_s=drain_s,
             principals=principals,
             on_waiting=on_waiting,
             secrets=secrets,
             dry_run=dry_run,
+            http=http,
         )
         self._open: Open | None = None
 
     async def __aenter__(self) -> Remit:
         if self._open is not None:
             raise InputError("this Remit is open already; make another one", code="owner.open")
+        if is_inside():
+            problem = (
+                "a sandbox imports this module for a handler in it; put what opens Remit under `if __name__ == '__main__':`"
+            )
+            raise InputError(problem, code="owner.inside")
         self._open = await enter.enter(self._setup)
         return self
 
@@ -112,7 +126,7 @@ class Remit:
 
     async def run(
         self,
-        agent: str | Agent,
+        agent: str | Agent | Workflow,
         request: Asked,
         *,
         principal: Principal,
@@ -125,8 +139,8 @@ class Remit:
         joins its run: follows a live one, takes over a dead one, returns an ended or paused one.
 
         Args:
-            agent: its name, or itself.
-            request: text, a part, or several.
+            agent: its name, or itself; or a workflow.
+            request: text, a part, or several; of a workflow, its input by parameter.
             principal: whom the application authenticated, with the scopes of now.
             conversation: the chain that this message belongs to. Behind a run that holds it the message is
                 stored and starts when it is free; if that run waits for people, `Paused(queued=True)`.
@@ -143,7 +157,7 @@ class Remit:
 
     def stream(
         self,
-        agent: str | Agent,
+        agent: str | Agent | Workflow,
         request: Asked,
         *,
         principal: Principal,
@@ -164,7 +178,7 @@ class Remit:
 
     async def submit(
         self,
-        agent: str | Agent,
+        agent: str | Agent | Workflow,
         request: Asked,
         *,
         principal: Principal,
@@ -253,7 +267,6 @@ class Remit:
 
         Args:
             approval: its id, or its row as `Paused.approvals` has it.
-            allow: yes or no.
             by: who decides; needs the approval's scope, and is not the requester where two people are needed.
             reason: for the record; a model reads it on a no.
             arguments: other arguments that shall run instead, on a yes; checked at once where the agent is here.
@@ -343,6 +356,43 @@ class Remit:
         """
         return await self._state.ledger.blob(Digest(digest))
 
-    async def verify(self, run: str | None = None) -> list[str]:
-        """What is wrong with the record; empty where nothing was altered, removed or reordered."""
-        return await self._state.ledger.verify(None if run is None else RunId(run))
+    # Keeping
+
+    async def forget(self, run: str, *, by: By, reason: str, conversation: bool = False, dry_run: bool = False) -> Erased:
+        """Delete all that was said in a run that has ended, and keep what proves and protects.
+
+        Requests, messages, replies, arguments and results are gone from the ledger, also of the runs that answered its calls.
+        Ids, states, times, counts and the chain stay, and that it was forgotten, by whom and why; a repeat is still a repeat.
+
+        Args:
+            by: who says so.
+            reason: why; not empty.
+            conversation: with all runs of its conversation; one of them alone is not forgotten.
+            dry_run: change nothing, and say what would be deleted.
+
+        Raises:
+            NotFound: there is no such run.
+            Conflict: it has not ended, something of it is open, or it is part of something that stays (`forget...`).
+        """
+        return await decide.forget(self._state, RunId(run), by=by, reason=reason, conversation=conversation, dry_run=dry_run)
+
+    async def compact(self, *, older_than_s: float = 0.0, dry_run: bool = False) -> Compacted:
+        """Compress the runs that ended so long ago, and give back what is empty. Nothing is lost."""
+        return await self._state.ledger.compact(older_than_s=older_than_s, dry_run=dry_run)
+
+    async def heads(self, runs: Sequence[str] | None = None) -> Heads:
+        """Where these runs stand, or all: to be kept where whoever can write the ledger cannot.
+
+        Raises:
+            NotFound: there is no such run.
+        """
+        return await self._state.ledger.heads(None if runs is None else [RunId(one) for one in runs])
+
+    async def verify(self, run: str | None = None, *, head: Heads | None = None) -> list[str]:
+        """What is wrong with the record; empty where nothing was altered, removed or reordered.
+
+        Args:
+            run: None: all.
+            head: what `heads` gave earlier; then nothing of what it names was cut off, computed anew or removed whole.
+        """
+        return await self._state.ledger.verify(None if run is None else RunId(run), head=head)

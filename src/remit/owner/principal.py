@@ -6,7 +6,7 @@ Invariant: never another tenant or subject than the run's, and a denial by the a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from remit.errors import Denied, NotFound
@@ -15,7 +15,7 @@ from remit.owner.state import State, recorder_for
 from remit.types.event import Recorded, Resumed, RunStarted
 from remit.types.principal import Principal
 
-__all__ = ["recorded_principal", "scopes_of_now"]
+__all__ = ["recorded_principal", "scopes_of_now", "within_parent"]
 
 Source = Literal["caller", "principals", "recorded"]
 _PRINCIPALS_S = 3.0
@@ -64,3 +64,11 @@ def recorded_principal(recorded: Iterable[Recorded]) -> Principal:
     if principal is None:
         raise NotFound("the run has no first event", code="run.not_found")
     return principal
+
+
+def within_parent(recorded: Sequence[Recorded], principal: Principal) -> Principal:
+    """The principal with no scope that a child was not lent when it began."""
+    first = recorded[0].event if recorded else None
+    if not isinstance(first, RunStarted) or first.parent is None:
+        return principal
+    return Principal(principal.subject, principal.tenant, principal.scopes & frozenset(first.scopes))

@@ -7,6 +7,7 @@ long as its inbox takes, and then left to whoever may drive it.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from remit.errors import Conflict, InputError, RunOwned
 from remit.gate import Gate, Scene
@@ -19,17 +20,24 @@ from remit.owner.principal import recorded_principal
 from remit.owner.request import Request
 from remit.owner.state import State
 from remit.owner.take import is_owned, protocol_of, try_take_up
-from remit.types.delivery import CancelRun, Decision, Delivered, Withdrawal
+from remit.owner.undo import Back
+from remit.owner.workflow import is_workflow, needs_workflow
+from remit.types.delivery import CancelRun, ChildEnded, Decision, Delivered, Withdrawal
 from remit.types.event import CancelRequested, Event, Recorded, Resumed, RunEnded, RunStarted
 from remit.types.ident import RunId
+from remit.types.label import TRUSTED
 from remit.types.principal import Principal
 from remit.types.run import RunRow
 
-__all__ = ["record", "take_or_record"]
+__all__ = ["end_without_agent", "record", "take_or_record"]
 
 _UNFIT = ("model.protocol", "model.key")
 _NEVER = ("conversation.protocol", "conversation.messages")
 """What keeps a message from ever starting in its conversation."""
+
+
+_ACTED_ON = (Decision, CancelRun, ChildEnded)
+"""What waits for whoever can act on it."""
 
 
 async def record(state: State, run: RunId) -> None:
@@ -38,7 +46,8 @@ async def record(state: State, run: RunId) -> None:
     if await is_owned(state, row) or not await state.ledger.inbox(run):
         return
     try:
-        if not row.host and row.status != "queued" and (row.status == "ended" or row.agent in state.agents):
+        here = needs_workflow(state, row) if row.host else row.status == "ended" or row.agent in state.agents
+        if here and row.status != "queued" and not (row.host and row.status == "ended"):
             await _take_up(state, row)
             return
         await _record(state, run)
@@ -66,6 +75,12 @@ async def take_or_record(state: State, row: RunRow, caller: Principal | None = N
         raise
 
 
+async def end_without_agent(state: State, run: RunId) -> None:
+    """Bring a cancelled run, that nobody drives and whose agent is not here, to its end. Whoever asks is ending its parent."""
+    with suppress(RunOwned, Conflict):
+        await _record_here(state, await row_of(state.ledger, run))
+
+
 async def _take_up(state: State, row: RunRow) -> None:
     try:
         await take_or_record(state, row)
@@ -81,9 +96,12 @@ async def _record(state: State, run: RunId) -> None:
 
 async def _record_here(state: State, row: RunRow) -> None:
     cancelled = [one for one in await state.ledger.inbox(row.id) if isinstance(one.delivery, CancelRun)]
-    if row.host and cancelled:
-        gate = state.bound(row.agent).gate if row.agent in state.agents else state.bare_gate(row.agent)
-        await gate.close(row.id)
+    if row.host and cancelled and row.status != "ended":
+        recorded = await state.ledger.read(row.id)
+        if is_workflow(recorded):
+            await _end_workflow(state, row, recorded)
+        else:
+            await state.gate_of(row.agent).close(row.id)
     elif row.host:
         await _deliver(state, row)
     elif row.status == "queued":
@@ -93,6 +111,15 @@ async def _record_here(state: State, row: RunRow) -> None:
         await _end(state, row)
     else:
         await _deliver(state, row)
+
+
+async def _end_workflow(state: State, row: RunRow, recorded: list[Recorded]) -> None:
+    """End a cancelled workflow, whose function is not needed for that."""
+    principal = recorded_principal(recorded)
+    held = state.gate_of(row.agent).hold(row.id, principal, on_event=lambda _: None)
+    scopes = tuple(sorted(principal.scopes))
+    await held.take_up(row, recorded, Resumed(owner=state.ledger.owner, scopes=scopes, scopes_from="recorded"))
+    await held.end(await Back(held, lambda: TRUSTED).cancelled())
 
 
 async def _was_cancelled(state: State, row: RunRow) -> bool:
@@ -141,7 +168,7 @@ async def _end(state: State, row: RunRow) -> None:
 
 async def _deliver(state: State, row: RunRow) -> None:
     """Journal settlements, withdrawals and reports; decisions wait for whoever can act on them."""
-    if all(isinstance(one.delivery, (Decision, CancelRun)) for one in await state.ledger.inbox(row.id)):
+    if all(isinstance(one.delivery, _ACTED_ON) for one in await state.ledger.inbox(row.id)):
         return
     recorded = await state.ledger.read(row.id)
     journal = Journal(
@@ -152,12 +179,12 @@ async def _deliver(state: State, row: RunRow) -> None:
         sequence=row.sequence,
         last_ms=recorded[-1].at_ms if recorded else 0,
     )
-    gate = state.bound(row.agent).gate if row.agent in state.agents else state.bare_gate()
+    gate = state.gate_of(row.agent)
     scene = _scene(row, recorded, journal)
     await journal.commit(claim=True)
     status = row.status
     try:
-        if await _deliver_all(gate, state, scene) and status == "paused" and not row.host:
+        if await _deliver_all(gate, state, scene) and status == "paused" and (not row.host or is_workflow(recorded)):
             status = "active"
     finally:
         await journal.commit(status=status, release=True, expires_ms=row.expires_ms)
@@ -167,7 +194,7 @@ async def _deliver_all(gate: Gate, state: State, scene: Scene) -> bool:
     """Whether something was withdrawn, so that the run may go on: whoever has its agent takes it up then."""
     withdrawn = False
     for one in await state.ledger.inbox(scene.run):
-        if not isinstance(one.delivery, (Decision, CancelRun)):
+        if not isinstance(one.delivery, _ACTED_ON):
             await gate.deliver(one, scene)
             withdrawn = withdrawn or isinstance(one.delivery, Withdrawal)
     return withdrawn

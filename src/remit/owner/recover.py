@@ -57,10 +57,10 @@ async def _recover_one(state: State, row: RunRow, operation: Operation) -> None:
     await record(state, row.id)
     now = await state.ledger.operation(operation.id)
     if now is not None and now.state in ("dispatched", "unknown"):
-        await state.bound(row.agent).gate.recover_unowned(now)
+        await state.gate_of(row.agent).recover_unowned(now)
 
 
 async def _in_doubt(state: State) -> list[Operation]:
     """Operations in doubt of runs whose agents are here."""
     found = await state.ledger.operations(state=("dispatched", "unknown"), limit=None)
-    return [one for one in found if (await row_of(state.ledger, one.run)).agent in state.agents]
+    return [one for one in found if (await row_of(state.ledger, one.run)).agent in state.names]

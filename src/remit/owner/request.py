@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -23,8 +23,8 @@ from remit.types.part import File, Image, Part, Text
 
 __all__ = ["Asked", "Request", "parts_of"]
 
-Asked = str | Part | Sequence[str | Part]
-"""What an application may pass as a request."""
+Asked = str | Part | Sequence[str | Part] | Mapping[str, Json]
+"""What an application may pass as a request; of a workflow, its input by parameter."""
 
 
 def parts_of(asked: Asked) -> tuple[Part, ...]:
@@ -33,7 +33,7 @@ def parts_of(asked: Asked) -> tuple[Part, ...]:
     Raises:
         InputError: there are none, one is empty, or one is no part.
     """
-    if not isinstance(asked, (str, Text, Image, File, Sequence)):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(asked, Mapping) or not isinstance(asked, (str, Text, Image, File, Sequence)):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"the request is a {type(asked).__name__}; give text, Text, Image, File, or a list of them"
         raise InputError(message, code="request.part")
     given = (asked,) if isinstance(asked, (str, Text, Image, File)) else tuple(asked)

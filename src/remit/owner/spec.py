@@ -43,4 +43,4 @@ def _done(bound: Bound, state: State, run: RunId, principal: Principal) -> Calla
     done = bound.agent.done
     if done is None:
         return None
-    return partial(done, Context(principal=principal, deps=state.deps, run=run))
+    return partial(done, Context(principal=principal, deps=state.deps, run=run, web=state.web))

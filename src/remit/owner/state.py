@@ -10,15 +10,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 from remit.agent import Agent
 from remit.errors import InputError, NotFound
-from remit.gate import AtWork, Gate, Recalled
-from remit.loop import Driver
+from remit.gate import AtWork, Delegate, Gate, Recalled, Runner
+from remit.http import Clients
 from remit.model import resolve
 from remit.owner.history import Histories
 from remit.owner.listener import Listeners
-from remit.owner.override import Outcomes
+from remit.owner.override import Labels, Outcomes, unlabelled
 from remit.tool import Catalogue, Tool
 from remit.trace import Recorder, Redactor
 from remit.types.ident import Digest, RunId, Wording
@@ -26,8 +27,9 @@ from remit.types.ledger import Ledger
 from remit.types.model import Model
 from remit.types.principal import Principal
 from remit.types.run import Standing
+from remit.workflow import Workflow
 
-__all__ = ["Bound", "Driven", "Principals", "State", "need_principal", "recorder_for"]
+__all__ = ["Bound", "BoundFlow", "Driven", "Drives", "Principals", "State", "need_principal", "recorder_for"]
 
 Principals = Callable[[str, str], Awaitable[Principal | None]]
 """(tenant, subject) -> the principal with its scopes of now, or None to deny."""
@@ -91,13 +93,34 @@ class Bound:
                 await model.aclose()
 
 
+@dataclass(frozen=True, slots=True)
+class BoundFlow:
+    """A workflow with the gate that its steps pass."""
+
+    workflow: Workflow
+    gate: Gate
+    recorder: Recorder
+
+
+class Drives(Protocol):
+    """What drives one run: a loop, or a workflow's function."""
+
+    async def drive(self) -> Standing:
+        """Go on until the run has ended, or only people can move it."""
+        ...
+
+    async def abandon(self) -> None:
+        """Leave the run as a crash would."""
+        ...
+
+
 @dataclass(slots=True)
 class Driven:
     """A run that this process drives. `begun` is done once its first commit is durable, or could not be made."""
 
     task: asyncio.Task[Standing]
     begun: asyncio.Future[None]
-    driver: Driver
+    driver: Drives
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,13 +128,19 @@ class State:
     """All that the modules of the owner share.
 
     Args:
+        workflows: those whose runs this process may drive; no agent has the name of one.
         model: answers in place of every agent's own, in tests.
         outcomes: what calls came to, in the place of every handler, in replays.
+        runner: does what calls ask for, in tests of that.
+        labels: what their answers did to the context then.
         dry_run: nothing that changes anything is done.
         at_work: what the gates of all agents are doing here.
+        delegate: runs the agents that answer calls.
+        web: makes the HTTP clients of attempts.
         lost: runs of ours whose driving ended in an error, to be taken up again, and how often that was so.
         again_s: runs that could not be taken up, and when to try again.
         news: set when something here made work for the take-up.
+        closing: it is being left: what goes on is waited for. `left`: nothing begins any more.
         recording: held while an inbox is journaled that no driver takes.
         histories: what the conversations of runs that began here had said.
         listeners: who here listens to runs while they go on.
@@ -123,18 +152,25 @@ class State:
     principals: Principals | None
     secrets: Sequence[str]
     listeners: Listeners
+    workflows: Mapping[str, Workflow] = field(default_factory=dict[str, Workflow])
     model: Model | None = None
     dry_run: bool = False
     outcomes: Outcomes | None = None
+    runner: Runner | None = None
+    labels: Labels = unlabelled
     at_work: AtWork = field(default_factory=AtWork)
+    delegate: Delegate | None = None
+    web: Clients = field(default_factory=Clients)
     live: dict[RunId, Driven] = field(default_factory=dict[RunId, Driven])
     lost: dict[RunId, int] = field(default_factory=dict[RunId, int])
     again_s: dict[RunId, float] = field(default_factory=dict[RunId, float])
     news: asyncio.Event = field(default_factory=asyncio.Event)
     recording: asyncio.Lock = field(default_factory=asyncio.Lock)
     closing: bool = False
+    left: bool = False
     histories: Histories = field(default_factory=Histories)
     _bound: dict[str, Bound] = field(default_factory=dict[str, Bound])
+    _flows: dict[str, BoundFlow] = field(default_factory=dict[str, BoundFlow])
     _redactors: dict[str, Redactor] = field(default_factory=dict[str, Redactor])
 
     def nudge(self) -> None:
@@ -160,21 +196,49 @@ class State:
             self._bound[name] = Bound(agent, self._gate(agent, secrets, recorder), recorder, self.model)
         return self._bound[name]
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Of all whose runs this owner may drive, agents and workflows."""
+        return frozenset((*self.agents, *self.workflows))
+
+    def bound_flow(self, name: str) -> BoundFlow:
+        """The workflow of that name, which this owner has, ready to run."""
+        if name not in self._flows:
+            workflow = self.workflows[name]
+            secrets = (*self.secrets, *workflow.secrets)
+            recorder = recorder_for(secrets)
+            self._flows[name] = BoundFlow(workflow, self._gate(workflow, secrets, recorder), recorder)
+        return self._flows[name]
+
+    def gate_of(self, name: str) -> Gate:
+        """The gate of the agent or workflow of that name; where it is not here, one without tools."""
+        if name in self.workflows:
+            return self.bound_flow(name).gate
+        return self.bound(name).gate if name in self.agents else self.bare_gate(name)
+
     def redactor(self, agent: str) -> Redactor:
         """What takes the secrets that owner and agent declared out of what leaves, and nothing else."""
         if agent not in self._redactors:
-            declared = self.agents[agent].secrets if agent in self.agents else ()
+            declarer = self.agents.get(agent) or self.workflows.get(agent)
+            declared = () if declarer is None else declarer.secrets
             self._redactors[agent] = Redactor((*self.secrets, *declared), rules=())
         return self._redactors[agent]
 
     def bare_gate(self, agent: str = "") -> Gate:
         """A gate without tools: it journals what people said, and runs nothing."""
-        return Gate(tools=Catalogue(()), ledger=self.ledger, secrets=tuple(self.secrets), agent=agent, at_work=self.at_work)
+        return Gate(
+            tools=Catalogue(()),
+            ledger=self.ledger,
+            secrets=tuple(self.secrets),
+            agent=agent,
+            at_work=self.at_work,
+            delegate=self.delegate,
+        )
 
     def tool(self, name: str, contract: Digest) -> Tool | None:
-        """The tool of that name and contract, if an agent here has it."""
-        for agent in self.agents.values():
-            tool = agent.catalogue.get(name)
+        """The tool of that name and contract, if an agent or workflow here has it."""
+        for holder in (*self.agents.values(), *self.workflows.values()):
+            tool = holder.catalogue.get(name)
             if tool is not None and tool.contract == contract:
                 return tool
         return None
@@ -184,7 +248,7 @@ class State:
         for bound in self._bound.values():
             await bound.aclose()
 
-    def _gate(self, agent: Agent, secrets: Sequence[str], recorder: Recorder) -> Gate:
+    def _gate(self, agent: Agent | Workflow, secrets: Sequence[str], recorder: Recorder) -> Gate:
         return Gate(
             tools=agent.catalogue,
             ledger=self.ledger,
@@ -195,9 +259,11 @@ class State:
             agent_digest=agent.digest,
             budget=agent.budget,
             progress=recorder.log_progress,
+            web=self.web,
             dry_run=self.dry_run,
-            runner=None if self.outcomes is None else Recalled(self.outcomes),
+            runner=self.runner if self.outcomes is None else Recalled(self.outcomes, self.labels),
             at_work=self.at_work,
+            delegate=self.delegate,
         )
 
 

@@ -24,13 +24,14 @@ from remit.types.event import Recorded
 from remit.types.ident import RunId
 from remit.types.principal import Principal
 from remit.types.stream import Delta, Retracted, Step
+from remit.workflow import Workflow
 
 __all__ = ["events", "listen", "stream"]
 
 
 def stream(
     state: State,
-    agent: str | Agent,
+    agent: str | Agent | Workflow,
     request: Asked,
     principal: Principal,
     *,
@@ -48,7 +49,7 @@ def stream(
 
 async def _stream(
     state: State,
-    agent: str | Agent,
+    agent: str | Agent | Workflow,
     request: Asked,
     principal: Principal,
     *,

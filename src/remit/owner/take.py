@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from remit import ambient
 from remit.errors import Conflict, LedgerError, RunOwned
-from remit.loop import Driver, RunSpec, Transcript, fold, standing_of
+from remit.loop import Driver, RunSpec, Transcript
 from remit.loop.driver import need_protocol
 from remit.model import ScriptedModel
 from remit.owner.drive import launch
-from remit.owner.principal import recorded_principal, scopes_of_now
+from remit.owner.principal import recorded_principal, scopes_of_now, within_parent
+from remit.owner.standing import standing_of_row
 from remit.owner.start import start_queued
 from remit.owner.state import State
+from remit.owner.workflow import needs_workflow, take_up_workflow
 from remit.types.event import Recorded, Resumed, RunStarted
 from remit.types.model import ProtocolName
 from remit.types.principal import Principal
-from remit.types.run import Paused, RunRow, Standing, Submitted
+from remit.types.run import RunRow
 
 __all__ = ["is_due", "is_owned", "protocol_of", "standing_of_row", "take_up", "try_take_up"]
 
@@ -30,13 +32,13 @@ async def is_owned(state: State, row: RunRow) -> bool:
     if row.status != "active" or row.owner is None:
         return False
     if row.owner == state.ledger.owner:
-        return row.host
+        return row.host and not needs_workflow(state, row)
     return await state.ledger.alive(row.owner)
 
 
 async def is_due(state: State, row: RunRow) -> bool:
     """Whether there is something to do for a run that nobody drives."""
-    if row.host:
+    if row.host and (row.status == "ended" or not needs_workflow(state, row)):
         return False
     if row.status == "active":
         return True
@@ -61,6 +63,9 @@ async def take_up(state: State, row: RunRow, caller: Principal | None = None) ->
     if row.status == "ended":
         await _journal_only(state, row)
         return
+    if needs_workflow(state, row):
+        await take_up_workflow(state, row, caller)
+        return
     bound = state.bound(row.agent)
     if row.status == "queued":
         await start_queued(state, bound, row)
@@ -68,6 +73,7 @@ async def take_up(state: State, row: RunRow, caller: Principal | None = None) ->
     recorded = await state.ledger.read(row.id)
     need_protocol(row.id, protocol_of(recorded), bound.model)
     principal, source = await scopes_of_now(state, recorded_principal(recorded), caller)
+    principal = within_parent(recorded, principal)
     resumed = Resumed(
         owner=state.ledger.owner,
         scopes=tuple(sorted(principal.scopes)),
@@ -111,27 +117,6 @@ async def _journal_only(state: State, row: RunRow) -> None:
         spec = RunSpec(model=ScriptedModel([], protocol=protocol_of(recorded)))
         driver = Driver(spec, gate, state.ledger, run=row.id, principal=recorded_principal(recorded))
         await driver.take_up(row, recorded, Resumed(owner=state.ledger.owner, scopes=(), scopes_from="recorded"))
-
-
-async def standing_of_row(state: State, row: RunRow) -> Standing | Submitted:
-    """How a run stands by its events, whoever drives it."""
-    ledger = state.ledger
-    if row.status == "queued":
-        conversation = None if row.conversation is None else await ledger.conversation(row.conversation, tenant=row.tenant)
-        holder = None if conversation is None else conversation.holder
-        pending = [] if holder is None else await ledger.approvals(run=holder, state=("pending",))
-        return Paused(
-            id=row.id,
-            queued=True,
-            reason="queued",
-            conversation=row.conversation,
-            approvals=tuple(one for one in pending if one.kind == "approval"),
-            questions=tuple(one for one in pending if one.kind == "question"),
-            durable=ledger.durable,
-        )
-    recorded = await ledger.read(row.id)
-    pending = await ledger.approvals(run=row.id, state=("pending",))
-    return standing_of(fold(recorded), approvals=pending, durable=ledger.durable)
 
 
 async def _may_start(state: State, row: RunRow) -> bool:

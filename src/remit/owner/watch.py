@@ -13,6 +13,7 @@ from remit import ambient
 from remit.owner.record import record, take_or_record
 from remit.owner.state import State, recorder_for
 from remit.owner.waiting import Teller
+from remit.owner.workflow import needs_workflow
 from remit.types.ident import ConversationId, RunId
 from remit.types.run import RunRow
 
@@ -49,7 +50,7 @@ async def watch(state: State, teller: Teller | None) -> None:
 
 async def sweep(state: State) -> None:
     """Take up, once, all that may go on now."""
-    rows = [row for row in await state.ledger.claimable(sorted(state.agents)) if _is_ours_to_take(state, row)]
+    rows = [row for row in await state.ledger.claimable(sorted(state.names)) if _is_ours_to_take(state, row)]
     rows += [row for row in await _lost(state) if all(one.id != row.id for one in rows)]
     rows = _first_of_each_queue(rows)
     for start in range(0, len(rows), _AT_ONCE):
@@ -73,7 +74,7 @@ async def _lost(state: State) -> list[RunRow]:
 
 async def _take(state: State, row: RunRow) -> bool:
     """A host's run goes on when its host calls; what others told it is journaled now."""
-    if row.host and row.status != "ended":
+    if row.host and row.status != "ended" and not needs_workflow(state, row):
         await record(state, row.id)
         return True
     return await take_or_record(state, row)

@@ -9,6 +9,7 @@ from typing import Literal
 from remit.types.ident import ConversationId, Json, RunId
 from remit.types.label import Label
 from remit.types.principal import Principal
+from remit.types.quick import quick
 
 __all__ = ["Allow", "Ask", "Deny", "Request", "Verdict"]
 
@@ -47,6 +48,7 @@ class Ask:
 Verdict = Allow | Deny | Ask
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A call that asks to happen.

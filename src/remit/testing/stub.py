@@ -37,11 +37,12 @@ def stubbed(agent: Agent, stubs: Stubs) -> Agent:
 def _with(tool: Tool, stub: Callable[..., object]) -> Tool:
     is_async = inspect.iscoroutinefunction(stub)
     if tool.form is None:
-        return replace(tool, handler=stub, is_async=is_async)
+        return replace(tool, handler=stub, is_async=is_async, sandbox=None)
     parameters = inspect.signature(stub).parameters
     takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
 
     def handler(**values: object) -> object:
         return stub(**{name: value for name, value in values.items() if takes_all or name in parameters})
 
-    return replace(tool, handler=handler, is_async=is_async, context=tool.context or ("ctx" if "ctx" in parameters else None))
+    context = tool.context or ("ctx" if "ctx" in parameters else None)
+    return replace(tool, handler=handler, is_async=is_async, context=context, sandbox=None)

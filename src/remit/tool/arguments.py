@@ -14,6 +14,9 @@ from typing import Generic, Protocol, TypeVar
 
 from remit.canonical import decode, digest, to_plain
 from remit.errors import InputError
+from remit.tool.trail import Trail
+from remit.tool.web import Declined, SyncWeb, Web, Webs
+from remit.types.connection import Connection
 from remit.types.ident import CallId, Digest, Json, OperationId, RunId
 from remit.types.principal import Principal
 
@@ -124,6 +127,9 @@ class Context(Generic[D_co]):
         attempt: from 1.
         cancelled: set when the run is being cancelled.
         on_progress: who is told of progress.
+        trail: what this attempt did outside, as far as it is told.
+        web: makes `http` and `http_sync`.
+        transaction: what `connection` is.
     """
 
     principal: Principal
@@ -135,8 +141,68 @@ class Context(Generic[D_co]):
     attempt: int = 1
     cancelled: Cancelled = field(default_factory=asyncio.Event)
     on_progress: Callable[[float, str], None] | None = None
+    trail: Trail = field(default_factory=Trail)
+    web: Webs | None = None
+    transaction: Connection | None = None
+
+    @property
+    def connection(self) -> Connection:
+        """The ledger's own database, in the transaction that this attempt is committed or rolled back with.
+
+        `ctx.connection.execute("UPDATE seat SET taken = 1 WHERE id = ?", (seat,))`. For tables of the application's own.
+
+        Raises:
+            Declined: the tool is not declared `recovery=transactional`.
+        """
+        if self.transaction is None:
+            raise Declined("the tool is written wrongly: `ctx.connection` is for handlers with `recovery=transactional`")
+        return self.transaction
+
+    @property
+    def http(self) -> Web:
+        """The HTTP client of an async handler, reconciler or check: `await ctx.http.post(url, json={...})`.
+
+        It sends `operation_id` as `Idempotency-Key`, and raises what the transport proves of a write.
+
+        Raises:
+            Declined: nothing awaits here, or this context has no client.
+        """
+        if not _awaits():
+            raise Declined("the tool is written wrongly: where nothing awaits, `ctx.http_sync` is the client")
+        return self._webs().client(self)
+
+    @property
+    def http_sync(self) -> SyncWeb:
+        """The same where nothing awaits: `ctx.http_sync.post(url, json={...})`.
+
+        Raises:
+            Declined: it would block the event loop, or this context has no client.
+        """
+        if _awaits():
+            raise Declined("the tool is written wrongly: in an async function `ctx.http` is the client, and is awaited")
+        return self._webs().sync_client(self)
+
+    def _webs(self) -> Webs:
+        if self.web is None:
+            raise Declined("the tool is used wrongly: this context was made without an HTTP client")
+        return self.web
+
+    def evidence(self, line: str) -> None:
+        """Keep a line for the operator, with the outcome: a receipt's number, an id of the other side. No model reads it.
+
+        Declared secrets are taken out; of an attempt at most forty lines of 300 characters are kept.
+        """
+        self.trail.note(line)
 
     def progress(self, fraction: float, note: str = "") -> None:
         """Say how far it is, from 0 to 1: a line in the log, for people who watch. Never an answer to the model."""
         if self.on_progress is not None:
             self.on_progress(min(max(float(fraction), 0.0), 1.0), note)
+
+
+def _awaits() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

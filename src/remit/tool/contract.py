@@ -16,7 +16,7 @@ from remit.foreign import contained
 from remit.tool.approve import ApprovalRule
 from remit.tool.arguments import Arguments, Context
 from remit.tool.check import Checker, Form
-from remit.tool.definition import Source, by_schema, contract_of, examined
+from remit.tool.definition import TRANSACTION_S, Source, by_schema, contract_of, examined
 from remit.tool.effect import CALL, Effect
 from remit.tool.option import Audience, Concurrency, Options, Rate
 from remit.tool.sameness import Resources, key_digest, touched
@@ -25,6 +25,7 @@ from remit.types.label import Label
 from remit.types.model import Declaration
 from remit.types.outcome import FieldError
 from remit.types.principal import Principal
+from remit.types.sandbox import Sandbox
 
 __all__ = ["Tool", "made"]
 
@@ -39,6 +40,8 @@ class Tool:
         is_async: whether the handler is awaited, or runs in a thread.
         context: the name of the handler's Context parameter; None if it takes none.
         typed: the handler takes typed parameters; otherwise `(arguments: dict, ctx)`.
+        agent: another agent whose run is what answers a call; `lends`: all that it may be lent of the requester's scopes,
+            None: what the requester has.
     """
 
     name: str
@@ -66,7 +69,9 @@ class Tool:
     bound: Mapping[str, Callable[[Principal], object]] = field(default_factory=dict[str, Callable[[Principal], object]])
     polls: bool = False
     preview: Callable[[Arguments], str] | None = None
-    sandbox: object = None
+    sandbox: Sandbox | None = None
+    agent: object = None
+    lends: frozenset[str] | None = None
 
     @staticmethod
     def from_schema(
@@ -204,7 +209,7 @@ def made(source: Source, options: Options) -> Tool:
         context=source.context,
         scopes=frozenset(options.get("scopes", ())),
         owns=options.get("owns"),
-        timeout_s=float(options.get("timeout_s", 30.0)),
+        timeout_s=float(options.get("timeout_s", _longest(effect))),
         rate=options.get("rate"),
         max_result_chars=options.get("max_result_chars", 40_000),
         concurrency=options.get("concurrency"),
@@ -220,6 +225,11 @@ def made(source: Source, options: Options) -> Tool:
         preview=options.get("preview"),
         sandbox=options.get("sandbox"),
     )
+
+
+def _longest(effect: Effect) -> float:
+    transactional = effect.recovery is not None and effect.recovery.kind == "transactional"
+    return TRANSACTION_S if transactional else 30.0
 
 
 def _is_async(handler: Callable[..., object]) -> bool:

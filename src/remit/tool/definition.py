@@ -23,8 +23,10 @@ from remit.types.given import meant
 from remit.types.ident import Digest, Json
 from remit.types.label import UNTRUSTED
 
-__all__ = ["Source", "by_schema", "check_name", "contract_of", "examined"]
+__all__ = ["TRANSACTION_S", "Source", "by_schema", "check_name", "contract_of", "examined"]
 
+TRANSACTION_S: Final = 5.0
+"""The longest that a transactional handler may take: half of how long another process waits to write."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
@@ -83,10 +85,24 @@ def examined(source: Source, options: Options) -> Checker:
         raise wrong(name, "needs an effect: READ or write(once_per=..., recovery=...)", "effect")
     if inspect.isasyncgenfunction(source.handler) or inspect.isgeneratorfunction(source.handler):
         raise wrong(name, "has a handler that is a generator; return one value", "handler")
+    if effect.recovery is not None and effect.recovery.kind == "transactional":
+        _check_transactional(name, source, options)
     checker = Checker(name, source.schema, bound=dict(options.get("bound") or {}), form=source.form)
     check_parameters(name, source.schema, options)
     _check_effect(name, effect, source.schema, checker)
+    _check_sandbox(source, options, effect)
     return checker
+
+
+def _check_sandbox(source: Source, options: Options, effect: Effect) -> None:
+    sandbox = options.get("sandbox")
+    if sandbox is None:
+        return
+    unfit = sandbox.unfit(source.handler, effect.kind)
+    if effect.recovery is not None and effect.recovery.kind == "transactional":
+        unfit = "uses the ledger's own connection, which goes into no other process; choose another recovery="
+    if unfit is not None:
+        raise wrong(source.name, f"cannot have this sandbox: its handler {unfit}", "sandbox")
 
 
 def _check_effect(tool: str, effect: Effect, schema: Schema, checker: Checker) -> None:
@@ -100,6 +116,18 @@ def _check_effect(tool: str, effect: Effect, schema: Schema, checker: Checker) -
             raise wrong(tool, f"is once per {one!r}, which may be null; a key parameter is not nullable", "once_per")
     if recovery is not None and recovery.fn is not None:
         _takes_two(tool, recovery.fn, "reconcile function")
+
+
+def _check_transactional(tool: str, source: Source, options: Options) -> None:
+    """It holds up whoever else writes to the ledger, so it is short, and works in this process and in its thread."""
+    handler = source.handler
+    if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None)):  # noqa: B004
+        raise wrong(tool, "is transactional and async; a handler with ctx.connection is a plain function", "recovery")
+    if options.get("sandbox") is not None:
+        raise wrong(tool, "is transactional and has a sandbox; ctx.connection does not leave this process", "recovery")
+    if float(options.get("timeout_s", TRANSACTION_S)) > TRANSACTION_S:
+        problem = f"is transactional and has timeout_s above {TRANSACTION_S:g}; nobody else can write to the ledger so long"
+        raise wrong(tool, problem, "recovery")
 
 
 def _takes_two(tool: str, function: Callable[..., object], what: str) -> None:

@@ -40,6 +40,7 @@ __all__ = [
     "key",
     "manual",
     "reconcile",
+    "transactional",
     "write",
 ]
 
@@ -122,7 +123,7 @@ class Recovery:
         fn: who is asked (`reconcile`).
     """
 
-    kind: Literal["idempotent", "reconcile", "manual"]
+    kind: Literal["idempotent", "reconcile", "transactional", "manual"]
     window_s: float | None = None
     attempts: int = 1
     settle_s: float | None = None
@@ -131,6 +132,12 @@ class Recovery:
 
 manual = Recovery("manual")
 """A person settles it."""
+
+transactional = Recovery("transactional", attempts=3)
+"""The effect is in the ledger's own database, made with `ctx.connection`: it is committed with its outcome, or not at all.
+
+For sync handlers that change nothing else. One runs at a time for each database, and nothing else is written to it meanwhile.
+"""
 
 
 @named("definition.recovery", window_s="SECONDS, how long the other side remembers ctx.operation_id")
@@ -179,7 +186,7 @@ READ = Effect("read")
 @named(
     "definition.effect",
     once_per='"PARAMETER" (or key(...), RUN, CONVERSATION, CALL)',
-    recovery="idempotent(window_s=...), reconcile(fn) or manual",
+    recovery="idempotent(window_s=...), reconcile(fn), transactional or manual",
 )
 def write(
     *,
@@ -192,14 +199,14 @@ def write(
     Args:
         once_per: parameter names or a function of the arguments (a business key, per tenant, across runs),
             `key(namespace, ...)`, `RUN`, `CONVERSATION` or `CALL`.
-        recovery: `idempotent(...)`, `reconcile(...)` or `manual`.
+        recovery: `idempotent(...)`, `reconcile(...)`, `transactional` or `manual`.
         atomic: an exception of the handler proves that nothing happened.
 
     Raises:
         DefinitionError: `once_per` or `recovery` is missing or something else.
     """
     if not isinstance(recovery, Recovery):  # pyright: ignore[reportUnnecessaryIsInstance]
-        problem = "write() needs recovery=idempotent(window_s=...), reconcile(fn) or manual"
+        problem = "write() needs recovery=idempotent(window_s=...), reconcile(fn), transactional or manual"
         raise DefinitionError(problem, code="definition.recovery")
     if not isinstance(atomic, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DefinitionError("atomic= of write() is True or False", code="definition.effect")

@@ -21,6 +21,7 @@ from remit.types.given import is_count, is_number, meant
 from remit.types.ident import Json
 from remit.types.label import Label
 from remit.types.principal import Principal
+from remit.types.sandbox import Sandbox
 
 __all__ = ["Audience", "Concurrency", "Options", "Rate", "check_options", "check_parameters", "wrong"]
 
@@ -64,7 +65,7 @@ class Options(TypedDict, total=False):
     bound: Mapping[str, Callable[[Principal], object]] | None
     polls: bool
     preview: Callable[[Arguments], str] | None
-    sandbox: object
+    sandbox: Sandbox | None
     strict: bool
 
 
@@ -144,7 +145,7 @@ def _is_bool(value: object) -> bool:
 
 _of_principal, _of_arguments = _takes("principal"), _takes("arguments")
 _NAMES: Final = "give a set of strings"
-_OPTIONAL: Final = {"owns", "rate", "concurrency", "resources", "label", "sends_to", "approve", "bound", "preview"}
+_OPTIONAL: Final = {"owns", "rate", "concurrency", "resources", "label", "sends_to", "approve", "bound", "preview", "sandbox"}
 _KINDS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "scopes": (_is_names, f"{_NAMES}, for example {{'billing:refund'}}"),
     "owns": (_takes("arguments", "ctx", may_wait=True), "give a function of (arguments, ctx)"),
@@ -168,5 +169,9 @@ _KINDS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "bound": (_is_bound, "give a dict of parameter names to functions of (principal) that are not async"),
     "polls": (_is_bool, "give True or False"),
     "preview": (_of_arguments, "give a function of (arguments) that returns a sentence and is not async"),
+    "sandbox": (
+        lambda value: isinstance(value, Sandbox) and not isinstance(value, type),
+        "give Subprocess(...), Bubblewrap(...) or Monty(...) of remit.sandbox",
+    ),
     "strict": (_is_bool, "give True or False"),
 }

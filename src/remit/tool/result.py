@@ -23,7 +23,7 @@ from remit.types.ident import Json
 from remit.types.outcome import Attachment
 from remit.types.part import File, Image, Text
 
-__all__ = ["to_result"]
+__all__ = ["Elsewhere", "to_result"]
 
 _MAX_DEPTH = 60
 _LONG = 2**63
@@ -35,6 +35,24 @@ _MAGIC = (
 )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What a handler returned in another process: JSON as it came from there, and the files that it names.
+
+    Args:
+        files: media type, name and bytes of each.
+        lost: why the result did not arrive, though the handler returned.
+    """
+
+    value: object
+    files: tuple[tuple[str, str, bytes], ...] = ()
+    lost: str | None = None
+
+
+class ResultLost(Exception):
+    """It returned, and what it returned is not there."""
+
+
 def to_result(value: object) -> tuple[Json, list[tuple[Attachment, bytes]]]:
     """What a handler returned, as JSON, and the bytes beside it.
 
@@ -42,8 +60,13 @@ def to_result(value: object) -> tuple[Json, list[tuple[Attachment, bytes]]]:
     text are that text); dataclasses, pydantic models, enums, dates, sets, decimals and other keys than
     strings have their usual JSON forms; NaN and infinities are text; integers beyond 64 bits are text; what is
     none of these is a block that names its type.
+
+    Raises:
+        ResultLost: it says so itself.
     """
     writer = _Writer()
+    if isinstance(value, Elsewhere):
+        return writer.from_elsewhere(value), writer.attachments
     try:
         with contained():
             return writer.write(value), writer.attachments
@@ -59,6 +82,14 @@ class _Writer:
     def __init__(self) -> None:
         self.attachments: list[tuple[Attachment, bytes]] = []
         self._inside: set[int] = set()
+
+    def from_elsewhere(self, value: Elsewhere) -> Json:
+        """The JSON that came from another process; its files are named anew, by their own bytes."""
+        if value.lost is not None:
+            raise ResultLost(value.lost)
+        for media_type, name, data in value.files:
+            self._attach(data, media_type, name)
+        return self.write(value.value)
 
     def write(self, value: object) -> Json:
         """The JSON of any value."""

@@ -62,8 +62,20 @@ class TypedForm:
             raise ValueError("a validator failed") from None
 
 
-def read(function: Callable[..., object], name: str, *, bound: Collection[str], local_names: Mapping[str, object]) -> Reading:
+def read(
+    function: Callable[..., object],
+    name: str,
+    *,
+    bound: Collection[str],
+    local_names: Mapping[str, object],
+    context: type = Context,
+    described: bool = True,
+) -> Reading:
     """Read a function.
+
+    Args:
+        context: the type of the parameter that is not part of the schema.
+        described: whether it needs a docstring.
 
     Raises:
         DefinitionError: naming the tool and the parameter: no docstring, no annotation, `*args`, `**kwargs`,
@@ -76,15 +88,15 @@ def read(function: Callable[..., object], name: str, *, bound: Collection[str], 
         for one in signature.parameters.values()
         if one.name not in bound or one.annotation is not one.empty
     }
-    contexts = [one for one, hint in hints.items() if hint is Context or get_origin(hint) is Context]
+    contexts = [one for one, hint in hints.items() if hint is context or get_origin(hint) is context]
     if len(contexts) > 1:
-        raise _wrong(name, contexts[1], "only one parameter can be the Context")
+        raise _wrong(name, contexts[1], f"only one parameter can be the {context.__name__}")
     for one in bound:
         if one not in signature.parameters or one in contexts:
             raise _wrong(name, one, "is bound, and is no parameter of the function")
-    description, described = _docstring(function, name, signature.parameters)
+    description, told = _docstring(function, name, signature.parameters, needed=described)
     parameters = [
-        _parameter(one, hints[one.name], described.get(one.name, ""))
+        _parameter(one, hints[one.name], told.get(one.name, ""))
         for one in signature.parameters.values()
         if one.name not in contexts and one.name not in bound
     ]
@@ -113,19 +125,21 @@ def _annotation(
         raise _wrong(tool, one.name, f"has an annotation that cannot be resolved ({type(error).__name__})") from None
 
 
-def _docstring(function: Callable[..., object], tool: str, parameters: Collection[str]) -> tuple[str, dict[str, str]]:
+def _docstring(
+    function: Callable[..., object], tool: str, parameters: Collection[str], *, needed: bool
+) -> tuple[str, dict[str, str]]:
     import docstring_parser
 
     text = inspect.getdoc(function)
     parsed = docstring_parser.parse(text or "", style=docstring_parser.DocstringStyle.GOOGLE)
-    if not parsed.description:
+    if needed and not parsed.description:
         problem = f"tool {tool!r} has no docstring: its description is all that a model knows of it"
         raise DefinitionError(problem, code="definition.description", tool=tool)
     described = {one.arg_name: (one.description or "").strip() for one in parsed.params}
     for one in described:
         if one not in parameters:
             raise _wrong(tool, one, "is described in the docstring, and is no parameter")
-    return parsed.description.strip(), described
+    return (parsed.description or "").strip(), described
 
 
 def _parameter(one: inspect.Parameter, hint: object, described: str) -> _Parameter:

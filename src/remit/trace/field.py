@@ -25,7 +25,7 @@ def _words(*names: str, **others: Reader) -> dict[str, Reader]:
 
 _STARTED = (
     "agent agent_digest model protocol tenant subject scopes root conversation after request_id request_digest "
-    "on_wait host max_tokens fallbacks server_writes answers_only"
+    "on_wait host max_tokens fallbacks server_writes answers_only parent parent_call"
 )
 _CONSIDERED = "call effect contract digest key verdict operation approval joined author"
 _MOVED = "operation call on state closed attempt key arguments_digest owner not_after_ms approval by"
@@ -65,15 +65,22 @@ ALWAYS: Mapping[type[Event], Mapping[str, Reader]] = {
     kind.AnswerChecked: _plain("turn", "valid", "done", code=reader.code),
     kind.CancelRequested: _plain("by"),
     kind.Waiting: _plain("approvals"),
+    kind.ChildStarted: _plain("call", "child"),
+    kind.ChildWaiting: _plain("call", "child", "approvals", "expires_ms"),
+    kind.ChildReturned: _plain("call", "child"),
+    kind.UndoBegun: _plain("step", "stuck", reason=reader.code, undos=reader.undos),
     kind.Resumed: _plain("owner", "scopes", "scopes_from", "agent_digest", "models"),
     kind.Settled: _plain("operation", "happened", "by"),
     kind.Contradicted: _plain("operation", "newer"),
+    kind.Forgotten: _plain("by"),
     kind.RunEnded: _plain("how", "verified", "open_operations", reason=reader.code),
 }
 """What leaves always."""
 
 CONTENT: Mapping[type[Event], Mapping[str, Reader]] = {
-    kind.RunStarted: _words(label=reader.sources, budget=reader.document, conversation_budget=reader.document),
+    kind.RunStarted: _words(
+        label=reader.sources, budget=reader.document, conversation_budget=reader.document, shares=reader.shares
+    ),
     kind.AgentChanged: {},
     kind.MessageAppended: _words(label=reader.sources, wording=reader.spoken_words),
     kind.ModelRequested: _words(label=reader.sources),
@@ -88,9 +95,14 @@ CONTENT: Mapping[type[Event], Mapping[str, Reader]] = {
     kind.AnswerChecked: _words("message", "detail"),
     kind.CancelRequested: _words("reason"),
     kind.Waiting: _words("text"),
+    kind.ChildStarted: {},
+    kind.ChildWaiting: {},
+    kind.ChildReturned: {},
+    kind.UndoBegun: _words("message"),
     kind.Resumed: {},
     kind.Settled: _words("reason"),
     kind.Contradicted: _words("evidence"),
+    kind.Forgotten: _words("reason"),
     kind.RunEnded: _words("text", "explanation", answer=reader.document),
 }
 """What leaves beside it, or in its place, where words are asked for."""

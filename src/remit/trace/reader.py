@@ -19,6 +19,7 @@ from remit.types.ident import Json
 from remit.types.label import Label
 from remit.types.model import Call, Mend
 from remit.types.outcome import Outcome, Refused, Succeeded
+from remit.types.tree import Share, Undo
 
 __all__ = [
     "Reader",
@@ -33,11 +34,13 @@ __all__ = [
     "plain",
     "proposals",
     "resolved_tool",
+    "shares",
     "size",
     "sources",
     "spoken",
     "spoken_words",
     "tools",
+    "undos",
     "usage",
     "words",
 ]
@@ -55,6 +58,15 @@ def plain(value: object, event: Event) -> Json:
     if isinstance(value, tuple):
         return [cast(Json, item) for item in cast(tuple[object, ...], value)]
     return cast(Json, value)
+
+
+def undos(value: object, event: Event) -> Json:
+    """Which steps are taken back, by which calls of which tools."""
+    del event
+    return [
+        {"step": one.step, "call": one.call, "tool": one.tool if _NAME.fullmatch(one.tool) else None}
+        for one in cast(tuple[Undo, ...], value)
+    ]
 
 
 def code(value: object, event: Event) -> Json:
@@ -163,6 +175,11 @@ def document(value: object, event: Event) -> Json:
         return to_plain(decode(str(value)))
     except InputError:
         return str(value)
+
+
+def shares(value: object, event: Event) -> Json:
+    """The runs above a child, and their budgets."""
+    return [{"run": one.run, "budget": document(one.budget, event)} for one in cast(tuple[Share, ...], value)]
 
 
 def proposals(value: object, event: Event) -> Json:

@@ -10,6 +10,7 @@ from typing import cast
 
 from remit.errors import DefinitionError
 from remit.types.given import is_count, is_number
+from remit.types.quick import quick
 
 __all__ = ["Budget", "Spent", "Usage"]
 
@@ -81,6 +82,7 @@ def _is_amount(usd: object) -> bool:
     return amount.is_finite() and amount >= 0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Tokens of model requests, as the provider counted them; `cost_usd_micros` is list price, None if unknown.
@@ -109,6 +111,7 @@ class Usage:
         )
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
     """Amounts that add up: what is reserved, spent or given back."""

@@ -12,6 +12,7 @@ from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, Operat
 from remit.types.label import Label
 from remit.types.operation import Move, Operation, OperationState
 from remit.types.outcome import Outcome
+from remit.types.quick import quick
 from remit.types.run import RunRow
 
 __all__ = [
@@ -74,6 +75,7 @@ class OpenOperation:
     operation: Operation
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveOperation:
     """Compare-and-set on (state, attempt) along the table of effects.
@@ -138,6 +140,7 @@ class VoidApproval:
     was: ApprovalState | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Spend:
     """Add to what `scope` (`run:ID` or `conversation:TENANT:ID`) has spent; negative gives back.

@@ -72,11 +72,15 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateReport:
-    """An attempt ended after it had been given up, or its owner lost the run."""
+    """An attempt ended after it had been given up, or its owner lost the run.
+
+    `evidence` is what it did outside, in lines for the operator.
+    """
 
     operation: OperationId
     attempt: int
     outcome: Outcome
+    evidence: str | None = None
     kind: Literal["late"] = "late"
 
 

@@ -11,11 +11,12 @@ from typing import Literal
 from remit.types.budget import Usage
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId, Wording
 from remit.types.label import TRUSTED, Label
-from remit.types.later import Contradicted, Settled
+from remit.types.later import Contradicted, Forgotten, Settled
 from remit.types.model import Call, Mend, Stop
 from remit.types.operation import ClosedCode, Move, OperationState
 from remit.types.outcome import Outcome
-from remit.types.tree import ChildReturned, ChildWaiting, Share, UndoBegun
+from remit.types.quick import quick
+from remit.types.tree import ChildReturned, ChildStarted, ChildWaiting, Share, UndoBegun
 
 __all__ = [
     "AgentChanged",
@@ -26,9 +27,11 @@ __all__ = [
     "CallEnded",
     "CancelRequested",
     "ChildReturned",
+    "ChildStarted",
     "ChildWaiting",
     "Contradicted",
     "Event",
+    "Forgotten",
     "MessageAppended",
     "ModelRequested",
     "OperationMoved",
@@ -106,6 +109,7 @@ class AgentChanged:
     kind: Literal["agent.changed"] = "agent.changed"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageAppended:
     """Words that are not a model's: the user's, a notice of a later settlement, a correction, an import."""
@@ -118,6 +122,7 @@ class MessageAppended:
     kind: Literal["message.appended"] = "message.appended"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequested:
     """A request is about to be sent, with what was reserved for it. `operation`: it is a write itself."""
@@ -132,6 +137,7 @@ class ModelRequested:
     kind: Literal["model.requested"] = "model.requested"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replied:
     """A reply, verbatim in `wording`, and our reading of it. `label` is of what provider-run tools put into it.
@@ -171,6 +177,7 @@ class RequestFailed:
     kind: Literal["model.failed"] = "model.failed"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallConsidered:
     """What the gate made of a proposal. Nothing runs that has no such event with verdict `ready`.
@@ -236,6 +243,7 @@ class ApprovalDecided:
     kind: Literal["approval.decided"] = "approval.decided"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationMoved:
     """A row of the table of effects was taken. Dispatch, doubt and settlement are all this event."""
@@ -257,6 +265,7 @@ class OperationMoved:
     kind: Literal["operation.moved"] = "operation.moved"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnded:
     """The one answer to a proposal. `changed` is whether the outside world did, None where unknown.
@@ -275,6 +284,7 @@ class CallEnded:
     kind: Literal["call.ended"] = "call.ended"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultsAppended:
     """The answers to a turn, on the wire. `receipts` are calls that were told only "submitted" (`on_wait="answer"`)."""
@@ -362,16 +372,19 @@ Event = (
     | AnswerChecked
     | CancelRequested
     | Waiting
+    | ChildStarted
     | ChildWaiting
     | ChildReturned
     | UndoBegun
     | Resumed
     | Settled
     | Contradicted
+    | Forgotten
     | RunEnded
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """An event in its place. `at_ms` is wall clock, never earlier than the run's event before it."""

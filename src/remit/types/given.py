@@ -5,7 +5,7 @@ Knows no option by name. Invariant: a bool is no number, and an id is text that 
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable
 from typing import TypeGuard
 
@@ -20,8 +20,8 @@ def is_count(value: object, least: int = 0) -> TypeGuard[int]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a finite number."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether it is a finite number, that a float can hold."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def meant(name: object, known: Iterable[str]) -> str:

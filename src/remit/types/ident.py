@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import NewType
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "RunId",
     "Wording",
     "call_id",
+    "child_of",
     "is_of_request",
     "call_of_request",
 ]
@@ -33,6 +35,15 @@ CallId = NewType("CallId", str)
 def call_id(turn: int, position: int) -> CallId:
     """The call at `position` (from 0) of the reply of `turn` (from 1)."""
     return CallId(f"{turn}.{position}")
+
+
+_BASE_32 = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def child_of(run: RunId, call: CallId) -> RunId:
+    """The run that answers this call, where another agent does: the same for the same call, in every process."""
+    number = int.from_bytes(hashlib.sha256(f"remit.child\0{run}\0{call}".encode()).digest()[:13], "big")
+    return RunId(f"run_{''.join([_BASE_32[number >> shift & 31] for shift in range(95, -1, -5)])}")
 
 
 _REQUEST = "request:"

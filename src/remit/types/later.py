@@ -10,7 +10,7 @@ from typing import Literal
 
 from remit.types.ident import OperationId
 
-__all__ = ["Contradicted", "Settled"]
+__all__ = ["Contradicted", "Forgotten", "Settled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,3 +32,12 @@ class Contradicted:
     evidence: str
     newer: OperationId | None = None
     kind: Literal["operation.contradicted"] = "operation.contradicted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """All that was said in this run was deleted, at somebody's word. Its headers, commitments and states stay."""
+
+    by: str
+    reason: str
+    kind: Literal["run.forgotten"] = "run.forgotten"

@@ -7,22 +7,28 @@ appends to it; everybody else posts to its inbox.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from remit.types.approval import Approval, ApprovalState
 from remit.types.budget import Spent
 from remit.types.change import Change, Create, Notice
+from remit.types.connection import Connection
 from remit.types.delivery import Decision, Delivered, Delivery, LateReport
 from remit.types.event import Event, Recorded
+from remit.types.head import Heads
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId
 from remit.types.label import Label
 from remit.types.operation import Operation, OperationState
+from remit.types.quick import quick
+from remit.types.retention import Compacted, Erased
 from remit.types.run import RunRow, RunStatus
 from remit.types.stream import Delta
 
 __all__ = ["Append", "Committed", "Conversation", "Ledger", "Noun", "Stamped"]
+
+T = TypeVar("T")
 
 Noun = Literal["run", "operation", "approval"]
 """What has an id that people name by its beginning."""
@@ -36,6 +42,7 @@ class Stamped:
     event: Event
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Append:
     """One transaction on one run, in this order: create or check ownership, changes, events, inbox, status.
@@ -63,6 +70,7 @@ class Append:
     expires_ms: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Committed:
     """Where the run stands after a commit, with its events as recorded."""
@@ -106,6 +114,27 @@ class Ledger(Protocol):
 
     async def commit(self, append: Append) -> Committed:
         """Durable when it returns. Raises `RunOwned`, `Conflict`, `KeyTaken`, `BudgetExceeded`, `NotFound`."""
+        ...
+
+    async def transact(
+        self, work: Callable[[Connection], T], outcome: Callable[[T], Append | None], *, timeout_s: float
+    ) -> Committed | None:
+        """Do the work, in a thread, in a transaction that `outcome` of it is then appended to: one commit of both.
+
+        One at a time for each store, and nothing else is written to it meanwhile. A ledger that cannot do this leaves
+        the method out; then no transactional tool can be bound to it.
+
+        Args:
+            work: blocks; what it raises is raised, and rolled back.
+            outcome: called on the caller's loop; None: roll back.
+            timeout_s: from the beginning of the transaction. It is rolled back then, also under a work that goes on.
+
+        Raises:
+            TimeoutError: not done by then. Nothing happened.
+            LedgerError: `transaction.rolled_back`: a statement ended it, or a deferred constraint does not hold, and
+                nothing happened. Otherwise it could not be written, and the store says whether it was.
+            RunOwned, Conflict, NotFound: as `commit`. Nothing happened.
+        """
         ...
 
     async def post(self, run: RunId, delivery: Delivery) -> int:
@@ -245,7 +274,39 @@ class Ledger(Protocol):
 
     # proof
 
-    async def verify(self, run: RunId | None = None) -> list[str]:
+    async def heads(self, runs: Sequence[RunId] | None = None) -> Heads:
+        """Where these runs stand, or all: to be kept elsewhere. Raises `NotFound`."""
+        ...
+
+    async def matches(self, kept: str | None, digest: Digest) -> bool:
+        """Whether a digest that a row has is this one; in the row of a run that was forgotten it is hidden."""
+        ...
+
+    # what is kept, and for how long
+
+    async def forget(self, run: RunId, *, by: str, reason: str, conversation: bool = False, dry_run: bool = False) -> Erased:
+        """Delete all that was said in a run and in those that answered its calls: payloads, request, arguments, results.
+
+        Ids, states, times, counts and the chain stay, and keys and digests, hidden: a repeat is still a repeat. That it was
+        forgotten, by whom and why, is appended to each.
+
+        Args:
+            conversation: with all runs of its conversation; one of them alone is not forgotten.
+            dry_run: change nothing, and say what would be deleted.
+
+        Raises:
+            NotFound: there is no such run.
+            Conflict: it has not ended, or something of it is open, or it is part of something that stays; the code
+                (`forget...`) says which.
+        """
+        ...
+
+    async def compact(self, *, older_than_s: float = 0.0, dry_run: bool = False) -> Compacted:
+        """Compress the payloads of runs that ended so long ago, and give back what is empty. Nothing is lost."""
+        ...
+
+    async def verify(self, run: RunId | None = None, *, head: Heads | None = None) -> list[str]:
         """What is wrong with the chain, or with rows that do not match their events, each named with its place.
-        Empty: nothing altered, removed or reordered (truncation needs a head exported earlier)."""
+        Empty: nothing altered, removed or reordered; with a `head` that was taken earlier also nothing of what it names
+        cut off, computed anew or removed whole."""
         ...

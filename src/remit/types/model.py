@@ -14,6 +14,7 @@ from remit.types.budget import Usage
 from remit.types.ident import Digest, Json, Wording
 from remit.types.outcome import Attachment
 from remit.types.part import Part
+from remit.types.quick import quick
 
 __all__ = [
     "Call",
@@ -72,6 +73,7 @@ class HeadSpec:
     server_tools: tuple[Mapping[str, Json], ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """A proposal as it was read from a reply.
@@ -111,6 +113,7 @@ class Mend:
     position: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """Our reading of a provider's reply; `wording` is what goes back, verbatim but for the mends.
@@ -138,6 +141,7 @@ class Reply:
     server_ran: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultText:
     """One answer on its way to the wire. `error` is sent as a flag where the protocol has one."""
@@ -149,6 +153,7 @@ class ResultText:
     attachments: tuple[tuple[Attachment, bytes], ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What a reply is read with.

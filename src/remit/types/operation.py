@@ -11,6 +11,7 @@ from typing import Literal
 
 from remit.errors import Conflict
 from remit.types.ident import ApprovalId, CallId, ConversationId, Digest, OperationId, OwnerId, RunId
+from remit.types.quick import quick
 
 __all__ = ["HOLDING", "MOVES", "ClosedCode", "Move", "Operation", "OperationState", "RecoveryKind", "move", "settler"]
 
@@ -82,6 +83,7 @@ MOVES: dict[tuple[OperationState | None, Move], tuple[OperationState, ClosedCode
 only where a reconciler or a person had said no, and leaves it `failed` if a newer operation holds the key."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """A row of the ledger. What the tool declared is stored here once and never computed again.
@@ -93,7 +95,8 @@ class Operation:
         attempt: 0 while awaiting approval, then 1, 2, ... for each dispatch.
         not_after_ms: latest wall-clock moment at which the current attempt can still act, by its timeout.
         outcome: the recorded `Outcome` as JSON text, once settled.
-        settled_by: `handler`, `reconciler`, `late`, or `by:` and the subject of the person; see `settler`.
+        settled_by: `handler`, `reconciler`, `late`, `ledger` (it was never committed), or `by:` and the person's subject; see
+            `settler`.
         evidence: late or contradicting reports as JSON texts, oldest first.
     """
 
@@ -129,6 +132,11 @@ class Operation:
     evidence: tuple[str, ...] = ()
     created_ms: int = 0
     updated_ms: int = 0
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether its arguments and its result were deleted; its key and digest are hidden then."""
+        return self.arguments == "null"
 
 
 def settler(on: Move, by: str | None) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from remit.types.ident import ApprovalId, Json, OperationId
+from remit.types.quick import quick
 
 __all__ = ["Attachment", "Awaiting", "Failed", "FieldError", "NotRun", "Outcome", "Refused", "Retry", "Succeeded", "Unknown"]
 
@@ -31,6 +32,7 @@ class Attachment:
     name: str = "file"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeeded:
     """It happened.

@@ -28,7 +28,7 @@ RunStatus = Literal["queued", "active", "paused", "ended"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """The ledger's row of a run. `head` is the hash of its last event, `epoch` counts its owners; `parent` is the run whose
-    call it answers."""
+    call it answers; `forgotten_ms` is when all that was said in it was deleted."""
 
     id: RunId
     root: RunId
@@ -48,6 +48,7 @@ class RunRow:
     expires_ms: int | None = None
     created_ms: int = 0
     updated_ms: int = 0
+    forgotten_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +109,10 @@ class ModelRefused(_Standing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancelled(_Standing):
-    """Somebody cancelled it; what had been dispatched is in `open_operations` or settled."""
+    """Somebody cancelled it; what had been dispatched is in `open_operations` or settled. `explanation`: of a workflow, what
+    it had done and nothing took back."""
+
+    explanation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from remit.types.ident import ApprovalId, CallId, RunId
 
-__all__ = ["ChildReturned", "ChildWaiting", "Share", "Undo", "UndoBegun"]
+__all__ = ["ChildReturned", "ChildStarted", "ChildWaiting", "Share", "Undo", "UndoBegun"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,16 @@ class Share:
 
     run: RunId
     budget: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildStarted:
+    """Another agent answers this call: in this run, which is about to begin. What was used so far is told to the ledger with
+    it, so that the child's share is what is left."""
+
+    call: CallId
+    child: RunId
+    kind: Literal["child.started"] = "child.started"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

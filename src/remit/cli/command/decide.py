@@ -209,6 +209,8 @@ async def _rows(saying: _Saying) -> tuple[Approval, RunRow]:
     async with reading(ledger_path(saying.ledger)) as opened:
         row = await find.approval(opened, saying.named, kind=saying.kind)
         run = await find.run(opened, row.run)
+        root = run if run.parent is None else await find.run(opened, run.root)
+        run = run if root.host else root  # what a child was told is taken up with the run at the top
     if saying.agent is not None:
         need_agent(run, [load.agent(saying.agent)])
     return row, run
@@ -233,12 +235,12 @@ def _report(screen: Screen, saying: _Saying, decided: Approval, stands: Standing
 def _told(row: Approval, decided: Approval, run: RunRow, stands: Standing | None) -> str:
     """What became of what was said: `row` is as it was before, `decided` as it is."""
     if row.state == "pending":
-        return f"recorded; {effective(run)}"
+        return f"recorded; {effective(run, row.call)}"
     before = f"you {_verdict(row)} this before; nothing new is recorded"
     if row.state == "consumed":
         return f"{before}{'; it ran' if row.kind == 'approval' else ''}"
     waits = stands is None and decided.state in ("approved", "answered")
-    return f"{before}; {effective(run)}" if waits else before
+    return f"{before}; {effective(run, row.call)}" if waits else before
 
 
 def _who(saying: _Saying, row: Approval) -> Principal:
@@ -250,7 +252,7 @@ def _who(saying: _Saying, row: Approval) -> Principal:
 
 def _is_checked(saying: _Saying, row: Approval) -> bool:
     """Whether the tool was there when the arguments were edited."""
-    tool = None if saying.agent is None else load.agent(saying.agent).catalogue.get(row.tool)
+    tool = None if saying.agent is None else load.tool_in(load.agent(saying.agent), row.tool)
     return tool is not None and tool.contract == row.contract
 
 

@@ -147,7 +147,7 @@ def withdraw(
             left = run.status != "ended" and (run.host or run.owner is None or not await opened.alive(run.owner))
         _report(screen, now, f"{row.id} is withdrawn", settled=now.state == "closed")
         if left and not as_json:
-            screen.line(effective(run), style="dim")
+            screen.line(effective(run, row.call), style="dim")
         return 0
 
     do(screen, job())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,11 @@ from remit.cli.screen import Screen
 from remit.cli.stand import show_standing
 from remit.cli.work import do
 from remit.trace import describe
-from remit.types.run import Submitted
+from remit.types.event import RunStarted
+from remit.types.run import RunRow, Submitted
+
+if TYPE_CHECKING:
+    from remit import Remit
 
 __all__ = ["follow"]
 
@@ -56,7 +60,7 @@ def follow(
             else:
                 progress = Progress(screen, row.id, after=after)
                 await progress.watch(remit)
-            stands = None if row.host else await remit.standing(row.id)
+            stands = None if await _is_anothers(remit, row) else await remit.standing(row.id)
         if stands is None or isinstance(stands, Submitted):
             return 0
         screen.tells_end = True
@@ -65,3 +69,9 @@ def follow(
         return of_standing(stands)
 
     do(screen, job())
+
+
+async def _is_anothers(remit: Remit, row: RunRow) -> bool:
+    """Whether another loop drives the run, so that its end says nothing of an answer."""
+    first = (await remit.ledger.read(row.id, limit=1))[:1]
+    return row.host and not any(isinstance(one.event, RunStarted) and one.event.protocol == "workflow" for one in first)

@@ -16,11 +16,12 @@ from remit.cli.stand import spent
 from remit.cli.tell import tell
 from remit.cli.text import moment
 from remit.cli.work import do
-from remit.trace import describe
-from remit.types.event import RunEnded
+from remit.trace import Redactor, describe
+from remit.types.event import Contradicted, OperationMoved, Recorded, RunEnded, RunStarted
 from remit.types.ident import ConversationId, Json
 from remit.types.ledger import Ledger
-from remit.types.run import RunRow, RunStatus, Submitted
+from remit.types.operation import Operation
+from remit.types.run import RunRow, RunStatus, Standing, Submitted
 
 __all__ = ["runs", "show"]
 
@@ -69,7 +70,7 @@ def runs(
                 [
                     (
                         row.id,
-                        row.agent,
+                        row.agent if row.parent is None else f"{row.agent}, for {row.parent}",
                         f"{row.subject}@{row.tenant}",
                         row.conversation or "",
                         _status(row, ends[row.id]),
@@ -114,21 +115,22 @@ def show(
             row = await find.run(opened, run)
             recorded = await opened.read(row.id)
             approvals = await opened.approvals(run=row.id, limit=None)
+            operations = await opened.operations(run=row.id, limit=None)
         from remit.loop import fold, standing_of
 
         screen.hide([*load.secrets(agent or ()), *paper.hidden(approvals)])
         events = [describe(one, content=content, redactor=screen.redactor) for one in recorded]
         state = fold(recorded) if recorded else None
-        stands = None if state is None or row.host else standing_of(state, approvals=approvals, durable=True)
+        other = row.host and not _is_workflow(recorded)
+        stands = None if state is None or other else standing_of(state, approvals=approvals, durable=True)
         if as_json:
             shown: Json = None if stands is None else paper.shared(stands, screen.redactor, content=content)
-            screen.document({"run": paper.run(row), "standing": shown, "events": list(events)})
+            effects: list[Json] = [paper.operation(one, screen.redactor) if content else str(one.id) for one in operations]
+            screen.document({"run": paper.run(row), "standing": shown, "events": list(events), "operations": effects})
             return 0
-        for event in _with_tools(events):
-            for line in tell(event, host=row.host):
-                screen.line(f"{moment(int(str(event['at_ms'])))[11:]}  {line}")
-        status = row.status if stands is None or isinstance(stands, Submitted) else paper.status_of(stands)
-        screen.line(f"{row.id}: {status}{_HOST if row.host else ''}", style="bold")
+        for line in (*_told(events, host=row.host), *(_kept(recorded, operations, screen.redactor) if content else ())):
+            screen.line(line)
+        screen.line(f"{row.id}: {_stands(row, stands)}{_HOST if other else ''}", style="bold")
         if state is not None:
             screen.line(spent(state.usage), style="dim")
         return 0
@@ -136,10 +138,40 @@ def show(
     do(screen, job())
 
 
+def _stands(row: RunRow, stands: Standing | Submitted | None) -> str:
+    return row.status if stands is None or isinstance(stands, Submitted) else paper.status_of(stands)
+
+
+def _is_workflow(recorded: Sequence[Recorded]) -> bool:
+    """Whether the run's host is a workflow, which says how it stands."""
+    return any(isinstance(one.event, RunStarted) and one.event.protocol == "workflow" for one in recorded[:1])
+
+
+def _told(events: Sequence[dict[str, Json]], *, host: bool) -> list[str]:
+    """The events as a person reads them, each line with its time."""
+    told = [(event, line) for event in _with_tools(events) for line in tell(event, host=host)]
+    return [f"{moment(int(str(event['at_ms'])))[11:]}  {line}" for event, line in told]
+
+
+def _kept(recorded: Sequence[Recorded], operations: Sequence[Operation], redactor: Redactor) -> list[str]:
+    """What was reported of the run's operations and moved none of them: no event says it."""
+    told = {one.event.evidence for one in recorded if isinstance(one.event, OperationMoved | Contradicted)}
+    lines: list[str] = []
+    for row in operations:
+        kept = [text for text in row.evidence if text not in told]
+        if kept:
+            state = row.state if row.settled_by is None else f"{row.state}, settled by {row.settled_by.removeprefix('by:')}"
+            lines.append(f"{row.id} {row.tool}: {state}; reported as well:")
+            lines += [f"    evidence: {line}" for text in kept for line in redactor.text(text).splitlines()]
+    return lines
+
+
 async def _end(ledger: Ledger, row: RunRow) -> str | None:
     """How a run ended: its last event says so, but for settlements that came after."""
     if row.status != "ended":
         return None
+    if row.forgotten_ms is not None:
+        return "forgotten"
     for after in (max(row.sequence - 1, 0), 0):
         for one in reversed(await ledger.read(row.id, after=after)):
             if isinstance(one.event, RunEnded):

@@ -15,6 +15,7 @@ from remit.cli.place import ledger_path, reading
 from remit.cli.replay import Compared, Decided, compare, read, run_again
 from remit.cli.screen import Screen
 from remit.cli.work import do
+from remit.errors import InputError
 from remit.types.ident import Json
 
 __all__ = ["replay"]
@@ -45,7 +46,10 @@ def replay(
     screen = Screen(as_json=as_json)
 
     async def job() -> int:
-        now = load.agent(agent)
+        agents, _ = load.apart([load.agent(agent)])
+        if not agents:
+            raise InputError("a workflow is not replayed: its steps are recorded, and its function is code", code="replay.host")
+        now = agents[0]
         async with reading(ledger_path(ledger)) as opened:
             row = await find.run(opened, run)
             need_agent(row, [now])

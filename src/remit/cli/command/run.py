@@ -12,7 +12,7 @@ import typer
 
 from remit.cli import find, load, paper
 from remit.cli.exit import UNSETTLED, of_standing
-from remit.cli.option import AgentsOption, ByOption, DepsOption, JsonOption, LedgerOption, QuietOption, ReasonOption
+from remit.cli.option import AgentsOption, ByOption, DepsOption, JsonOption, LedgerOption, QuietOption, ReasonOption, json_of
 from remit.cli.place import ledger_path, owning, reading, rehearsing
 from remit.cli.progress import Progress
 from remit.cli.rehearsal import show_rehearsal
@@ -20,11 +20,13 @@ from remit.cli.screen import Screen
 from remit.cli.stand import show_standing
 from remit.cli.work import do
 from remit.errors import InputError
+from remit.types.ident import Json
 from remit.types.principal import Principal
 from remit.types.run import RunRow, Standing
 
 if TYPE_CHECKING:
     from remit import Agent, Remit
+    from remit.workflow import Workflow
 
 __all__ = ["cancel", "go_on", "need_agent", "recover", "resume", "run"]
 
@@ -46,8 +48,8 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Change nothing an
 
 
 def run(
-    agent: Annotated[str, typer.Argument(metavar="MODULE:AGENT", help="The agent, from the current directory.")],
-    request: Annotated[str, typer.Argument(metavar="REQUEST", help="What is asked of it.")],
+    agent: Annotated[str, typer.Argument(metavar="MODULE:AGENT", help="The agent or workflow, from the current directory.")],
+    request: Annotated[str, typer.Argument(metavar="REQUEST", help="What is asked of it; of a workflow, its input as JSON.")],
     *,
     principal: PrincipalOption,
     scope: ScopeOption = None,
@@ -74,6 +76,7 @@ def run(
       remit run shop:support "Refund the duplicate charge on A-12345" --principal alice --dry-run
       remit run shop:support "And the other one" --principal alice@acme --conversation ticket-4711
       remit run shop:support "Where is A-12345?" --principal alice --scope orders:read --deps shop:make_shop --json
+      remit run shop:refund '{"order_id": "A-12345", "amount_cents": 500}' --principal alice
     """
     screen = Screen(as_json=as_json)
 
@@ -107,13 +110,25 @@ async def _asked(
     request_id: str | None = None,
 ) -> Standing:
     """Ask, and tell what happens until the run stands still. Its words are asked for where somebody reads them."""
-    name = load.agent(agent).name
+    named = load.agent(agent)
+    asked = _input(named, request)
     if progress.shows_words:
-        steps = remit.stream(name, request, principal=principal, conversation=conversation, request_id=request_id)
+        steps = remit.stream(named, asked, principal=principal, conversation=conversation, request_id=request_id)
         return await progress.through(steps)
-    begun = await remit.submit(name, request, principal=principal, conversation=conversation, request_id=request_id)
+    begun = await remit.submit(named, asked, principal=principal, conversation=conversation, request_id=request_id)
     progress.run = begun.id
     return await progress.until(remit, remit.run_to_end(begun.id, principal))
+
+
+def _input(named: Agent | Workflow, request: str) -> str | dict[str, Json]:
+    """What is asked: words of an agent, of a workflow its input."""
+    if not load.apart([named])[1]:
+        return request
+    given = json_of("REQUEST", request)
+    if not isinstance(given, dict):
+        message = "the request to a workflow is a JSON object of its parameters"
+        raise InputError(message, code="workflow.input")
+    return given
 
 
 def _need_nothing_kept(ledger: str | None, conversation: str | None, request_id: str | None) -> None:
@@ -254,18 +269,19 @@ async def _row(ledger: str | None, run: str) -> RunRow:
         return await find.run(opened, run)
 
 
-def need_agent(row: RunRow, agents: list[Agent]) -> None:
-    """Raise `InputError` unless one of these agents can go on with the run."""
-    if row.host:
+def need_agent(row: RunRow, agents: Sequence[Agent | Workflow]) -> None:
+    """Raise `InputError` unless one of these agents or workflows can go on with the run."""
+    if row.host and row.agent not in {one.name for one in load.apart(agents)[1]}:
         raise InputError(f"{row.id} is driven by another loop; it goes on with that loop's next call", code="run.host")
     if all(agent.name != row.agent for agent in agents):
         named = ", ".join(agent.name for agent in agents)
         raise InputError(f"the run is of agent {row.agent}, and --agent names {named}", code="agent.other")
 
 
-def _principal(named: str, agent: Agent, scopes: list[str] | None) -> Principal:
+def _principal(named: str, agent: Agent | Workflow, scopes: list[str] | None) -> Principal:
     subject, at, tenant = named.rpartition("@")
-    held = {scope for tool in agent.tools for scope in tool.scopes} if not scopes else {scope for scope in scopes if scope}
+    asked = {scope for one in load.below(agent) for tool in one.tools for scope in tool.scopes}
+    held = asked if not scopes else {scope for scope in scopes if scope}
     with suppress(ValueError):
         return Principal(subject, tenant, frozenset(held)) if at else Principal(named, scopes=frozenset(held))
     raise InputError(f"write SUBJECT or SUBJECT@TENANT in place of {named!r}", code="principal")

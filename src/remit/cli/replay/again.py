@@ -55,7 +55,7 @@ async def run_again(record: Record, agent: Agent, *, deps: object = None, asks_o
     model = ReplayModel(record.events, history=history, same_head=False)
     now = replace(agent, done=_done(record, agent), tools=[_tool(one, record, asks_owners) for one in agent.tools])
     clock = Then(record.events[0].at_ms, model.served)
-    with ambient.use(clock), override(model=model, outcomes=record.outcome):
+    with ambient.use(clock), override(model=model, outcomes=record.outcome, labels=record.label):
         ledger = MemoryLedger()
         async with Remit(ledger=ledger, agents=[now], deps=deps) as remit:
             await seed(ledger, record)

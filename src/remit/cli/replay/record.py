@@ -22,6 +22,7 @@ from remit.types.event import (
     RunStarted,
 )
 from remit.types.ident import CallId, Digest, RunId
+from remit.types.label import Label
 from remit.types.ledger import Ledger
 from remit.types.operation import HOLDING, Operation
 from remit.types.outcome import Outcome, Succeeded
@@ -64,6 +65,11 @@ class Record:
         """What the model was told that a call came to; None if it never was."""
         ends = (one.event for one in self.events if isinstance(one.event, CallEnded))
         return next((end.outcome for end in ends if end.call == call), None)
+
+    def label(self, call: CallId) -> Label | None:
+        """What the answer of a call did to the context; None if it had none."""
+        ends = (one.event for one in self.events if isinstance(one.event, CallEnded))
+        return next((end.label for end in ends if end.call == call), None)
 
     def was_owner_denied(self, call: CallId) -> bool:
         """Whether the requester had no access to what a call names."""

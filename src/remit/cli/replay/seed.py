@@ -23,7 +23,7 @@ async def seed(ledger: Ledger, record: Record) -> None:
     """Put what the run could see when it began into the ledger, and the run itself as one that is to start."""
     for one in (*record.others, *record.before):
         await _seed_run(ledger, one, record.started.label)
-    row = _fresh(record.row, "queued")
+    row = replace(_fresh(record.row, "queued"), parent=None)  # of a child: as if somebody had asked for it directly
     create = Create(row, record.request)
     await ledger.commit(Append(run=row.id, create=create, changes=record.blobs, status="queued", release=True))
 

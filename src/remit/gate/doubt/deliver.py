@@ -87,9 +87,11 @@ async def _journal(desk: Desk, delivered: Delivered, scene: Scene, read: Callabl
 async def _owner_gone(desk: Desk, row: Operation) -> bool:
     """Whether nobody is at a dispatched operation any more. One that is sent again here is dispatched before its handler
     runs, and until its end is noted."""
-    if desk.runs_here(row.id) or row.id in desk.at_work.recovering:
+    if row.id in desk.at_work.recovering:
         return False
-    return row.owner is None or row.owner == desk.ledger.owner or not await desk.ledger.alive(row.owner)
+    if row.owner is None or row.owner == desk.ledger.owner:
+        return not desk.runs_here(row.id)
+    return not await desk.ledger.alive(row.owner)
 
 
 def _doubt(entry: _Entry, row: Operation, why: str) -> Operation:
@@ -141,7 +143,8 @@ def _settled_outcome(desk: Desk, row: Operation, said: Settlement) -> tuple[Outc
 
 async def _late(desk: Desk, row: Operation, report: LateReport) -> _Entry:
     entry = _Entry()
-    evidence = json.dumps({"attempt": report.attempt, "outcome": json.loads(encode_outcome(report.outcome))})
+    said = {"attempt": report.attempt, "outcome": json.loads(encode_outcome(report.outcome))}
+    evidence = json.dumps(said if report.evidence is None else {**said, "evidence": report.evidence.splitlines()})
     if row.state == "dispatched" and report.attempt == row.attempt:
         row = _doubt(entry, row, "its owner had given it up")
     if isinstance(report.outcome, Succeeded):

@@ -56,7 +56,7 @@ def _scene(desk: Desk, run: RunRow, operation: Operation, like: Scene | None) ->
         run=run.id,
         root=run.root,
         agent=run.agent,
-        conversation=run.conversation,
+        conversation=operation.conversation,
         principal=principal,
         journal=journal,
         recorded={},
@@ -81,7 +81,10 @@ async def _claim(scene: Scene, operation: Operation) -> Operation:
 
 
 async def _recover(desk: Desk, scene: Scene, operation: Operation, *, waits: bool) -> bool:
-    tried = await recover(Case(desk, scene, waits=waits, allowed=_passed), operation)
+    try:
+        tried = await recover(Case(desk, scene, waits=waits, allowed=_passed), operation)
+    except (RunOwned, Conflict):  # its run was taken up meanwhile: whoever has it recovers it
+        return False
     settled = tried.operation.state != "unknown"
     changes: tuple[Change, ...] = ()
     if settled and tried.outcome is not None:

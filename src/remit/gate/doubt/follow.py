@@ -35,7 +35,7 @@ async def follow(desk: Desk, plan: Plan, scene: Scene, holder: OperationId) -> S
             row = await desk.ledger.operation(holder)
             if row is None or row.state not in HOLDING:
                 return None
-            if row.arguments_digest != plan.arguments.digest:
+            if not await desk.ledger.matches(row.arguments_digest, plan.arguments.digest):
                 return Stop("lookup", conflict(row, plan.arguments.text), operation=row.id)
             if row.state == "succeeded":
                 return Stop("lookup", repeat_of(row, scene), operation=row.id)

@@ -8,11 +8,11 @@ did not happen; and always under the same operation id.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from remit import ambient
 from remit.errors import Conflict
-from remit.gate.attempt import after, context_for, requester
+from remit.gate.attempt import after, context_for, requester, with_evidence
 from remit.gate.code import fail, unknown
 from remit.gate.desk import Desk
 from remit.gate.inquire import inquire
@@ -21,6 +21,7 @@ from remit.gate.result import describe, shape
 from remit.gate.runner import Tried
 from remit.gate.scene import Scene
 from remit.gate.step.lookup import answer_of
+from remit.gate.transact import OUTSIDE
 from remit.tool import CANNOT_TELL, DID_NOT, Arguments, Happened, Tool
 from remit.types.change import Change
 from remit.types.operation import Operation
@@ -76,9 +77,12 @@ async def _recover(case: Case, tried: Tried) -> Tried:
     while tried.outcome is None:
         tool = case.desk.tools.get(tried.operation.tool)
         kind = _kind(tried.operation, tool)
-        if tool is None or kind == "manual":
+        if kind == "transactional":
+            again = await _run_again(case, tried, tool)
+        elif tool is None or kind == "manual":
             return tried
-        again = await (_send_again(case, tried, tool) if kind == "idempotent" else _ask(case, tried, tool))
+        else:
+            again = await (_send_again(case, tried, tool) if kind == "idempotent" else _ask(case, tried, tool))
         if again is None:
             return tried
         tried = again
@@ -87,8 +91,10 @@ async def _recover(case: Case, tried: Tried) -> Tried:
 
 def _kind(operation: Operation, tool: Tool | None) -> str:
     """Today's recovery of that name. What was not sent under its id cannot be deduplicated by it."""
+    if operation.recovery == "transactional":
+        return "transactional"
     today = None if tool is None else tool.effect.recovery
-    if today is None or (today.kind == "idempotent" and operation.recovery != "idempotent"):
+    if today is None or today.kind == "transactional" or (today.kind == "idempotent" and operation.recovery != "idempotent"):
         return "manual"
     return today.kind
 
@@ -123,8 +129,8 @@ def _in_window(case: Case, operation: Operation) -> bool:
     return first is not None and window_s is not None and case.scene.journal.now_ms() <= first + window_s * 1000
 
 
-async def _dispatch(case: Case, tried: Tried, tool: Tool, *, clean: bool) -> Tried | None:
-    """The next attempt, with stored arguments, under the same id."""
+async def _dispatch(case: Case, tried: Tried, tool: Tool, *, clean: bool, evidence: str | None = None) -> Tried | None:
+    """The next attempt, with stored arguments, under the same id. `evidence` says why there may be one."""
     desk, scene, operation = case.desk, case.scene, tried.operation
     async with desk.slots.taken(tool.concurrency, read=False):
         if scene.cancelled.is_set():
@@ -136,6 +142,7 @@ async def _dispatch(case: Case, tried: Tried, tool: Tool, *, clean: bool) -> Tri
             to_attempt=operation.attempt + 1,
             owner=desk.ledger.owner,
             not_after_ms=scene.journal.now_ms() + round(tool.timeout_s * 1000),
+            evidence=evidence,
         )
         try:
             await scene.journal.commit(step.event, changes=(step.change,))
@@ -145,27 +152,47 @@ async def _dispatch(case: Case, tried: Tried, tool: Tool, *, clean: bool) -> Tri
         return await desk.runner.write(desk, scene, after(operation, step), tool, clean=clean)
 
 
+# transactional
+
+
+async def _run_again(case: Case, tried: Tried, tool: Tool | None) -> Tried | None:
+    """Effect and outcome are one commit. As its former owner can make none any more, what has no outcome has not happened."""
+    operation = tried.operation
+    await case.scene.journal.flush()
+    row = await case.desk.ledger.operation(operation.id)
+    if row is None or any(line.startswith(OUTSIDE) for line in row.evidence):
+        return None
+    today = None if tool is None else tool.effect.recovery
+    if tool is not None and today is not None and today.kind == "transactional" and await _may_dispatch(case, operation):
+        again = await _dispatch(case, tried, tool, clean=True)
+        if again is not None:
+            return again
+    outcome = fail("rolled_back", operation=operation.id)
+    step = moved(operation, "reconciled_no", outcome=outcome, by="ledger")
+    return await _commit(case, operation, step, (), tried.detail)
+
+
 # reconcile
 
 
 async def _ask(case: Case, tried: Tried, tool: Tool) -> Tried | None:
-    """Ask now, and once more when the last attempt can no longer land. None: it stays unknown."""
-    operation = tried.operation
+    """Ask now, and once more when the last attempt can no longer land."""
+    operation, said = tried.operation, tried.detail
     await case.scene.journal.flush()
     while True:
         late_enough = case.scene.journal.now_ms() >= _quiet_ms(operation)
         counts = late_enough and not case.desk.runs_here(operation.id)
         told, detail = await _inquire(case, operation, tool)
-        tried = Tried(operation, None, detail or tried.detail)
+        tried = Tried(operation, None, "\n".join(filter(None, [said, detail])) or None)
         settled = await _settled(case, operation)
         if settled is not None:
             return settled
         if isinstance(told, Happened):
-            return await _happened(case, operation, tool, told)
+            return await _happened(case, operation, tool, told, detail)
         if told == DID_NOT and counts:
-            return await _did_not(case, tried, tool)
+            return await _did_not(case, tried, tool, detail)
         if late_enough or not case.waits:
-            return None
+            return replace(tried, outcome=unknown("unknown", operation=operation.id))
         settled = await _hold(case, operation, lambda: case.scene.journal.now_ms() >= _quiet_ms(operation))
         if settled is not None:
             return settled
@@ -186,21 +213,25 @@ async def _inquire(case: Case, operation: Operation, tool: Tool) -> tuple[object
     try:
         told = await inquire(recovery.fn, Arguments(operation.arguments), context, timeout_s=tool.timeout_s)
     except Exception as error:  # the reconciler is foreign code: what fails cannot tell
-        return CANNOT_TELL, f"reconciler: {describe(case.desk.redaction, error)}"
-    return told, None
+        failed = f"reconciler: {describe(case.desk.redaction, error)}"
+        return CANNOT_TELL, with_evidence(failed, context.trail)
+    if isinstance(told, Happened) or (isinstance(told, str) and told in (DID_NOT, CANNOT_TELL)):
+        return told, with_evidence(None, context.trail)
+    nonsense = f"reconciler: a {type(told).__name__} is no answer; it is Happened(...), DID_NOT or CANNOT_TELL"
+    return CANNOT_TELL, with_evidence(nonsense, context.trail)
 
 
-async def _happened(case: Case, operation: Operation, tool: Tool, told: Happened) -> Tried:
+async def _happened(case: Case, operation: Operation, tool: Tool, told: Happened, evidence: str | None) -> Tried:
     shaped = shape(case.desk.redaction, tool, told.result, operation=operation.id)
-    step = moved(operation, "reconciled_yes", outcome=shaped.outcome, by="reconciler")
+    step = moved(operation, "reconciled_yes", outcome=shaped.outcome, by="reconciler", evidence=evidence)
     return await _commit(case, operation, step, shaped.changes, shaped.detail)
 
 
-async def _did_not(case: Case, tried: Tried, tool: Tool) -> Tried | None:
+async def _did_not(case: Case, tried: Tried, tool: Tool, evidence: str | None) -> Tried | None:
     if await _may_dispatch(case, tried.operation):
-        return await _dispatch(case, tried, tool, clean=True)
+        return await _dispatch(case, tried, tool, clean=True, evidence=evidence)
     outcome = fail("reconciled_no", operation=tried.operation.id)
-    step = moved(tried.operation, "reconciled_no", outcome=outcome, by="reconciler")
+    step = moved(tried.operation, "reconciled_no", outcome=outcome, by="reconciler", evidence=evidence)
     return await _commit(case, tried.operation, step, (), tried.detail)
 
 

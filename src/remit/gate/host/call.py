@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal
 
@@ -17,6 +18,7 @@ from remit.errors import Conflict, NotFound, RunOwned
 from remit.gate.code import refuse, unknown
 from remit.gate.consider import consider
 from remit.gate.desk import Desk
+from remit.gate.doubt.rejoin import rejoin
 from remit.gate.doubt.resume import recover_call
 from remit.gate.host.session import HostCall, HostJournal, Session, View
 from remit.gate.patience import Patience
@@ -24,11 +26,12 @@ from remit.gate.reconsider import reconsider
 from remit.gate.scene import Plan, Proposal, Scene
 from remit.gate.step.execute import execute
 from remit.gate.stop import stop_call
+from remit.gate.tree import open_below
 from remit.types.budget import Budget
 from remit.types.change import Create
 from remit.types.delivery import Decision
 from remit.types.event import RunEnded, RunStarted, ToolRecorded
-from remit.types.ident import CallId, Digest, RunId, Wording
+from remit.types.ident import CallId, Digest, OperationId, RunId, Wording
 from remit.types.label import UNTRUSTED
 from remit.types.outcome import Awaiting, Outcome
 from remit.types.principal import Principal
@@ -158,9 +161,10 @@ class Sessions:
             host=True,
         )
         session.journal.create = Create(row, "{}")
-        session.journal.note(self._started(session.run, principal))
+        session.journal.note(self.started(session.run, principal))
 
-    def _started(self, run: RunId, principal: Principal) -> RunStarted:
+    def started(self, run: RunId, principal: Principal) -> RunStarted:
+        """The first event of a run."""
         tools = self._desk.tools.tools
         return RunStarted(
             agent=self._agent,
@@ -190,9 +194,15 @@ class Sessions:
 
     # answering
 
-    async def _answer(self, session: Session, proposal: Proposal, principal: Principal, named: bool) -> Outcome | Awaiting:
+    async def answer(self, session: Session, proposal: Proposal, principal: Principal, budget: Budget) -> Outcome | Awaiting:
+        """The outcome of a call of a run that this process keeps between its calls, or what it waits for."""
+        return await self._answer(session, proposal, principal, True, budget)
+
+    async def _answer(
+        self, session: Session, proposal: Proposal, principal: Principal, named: bool, budget: Budget | None = None
+    ) -> Outcome | Awaiting:
         async with session.alone(proposal.call):
-            scene = session.scene(self._desk, principal, agent=self._agent, budget=self._budget, named=named)
+            scene = session.scene(self._desk, principal, agent=self._agent, budget=budget or self._budget, named=named)
             return await self._go_on(session, proposal, scene)
 
     async def _go_on(self, session: Session, proposal: Proposal, scene: Scene) -> Outcome | Awaiting:
@@ -206,8 +216,11 @@ class Sessions:
                 return known.outcome
             if session.view.ended:
                 raise Conflict("the run is closed", code="run.closed", run=session.run)
-            plan = await self._plan(session, proposal, scene, known)
-        if plan is not None:
+            begun = known is not None and known.child is not None
+            plan = None if begun else await self._plan(session, proposal, scene, known)
+        if begun:
+            await rejoin(self._desk, replace(proposal, again=True), scene)
+        elif plan is not None:
             await execute(self._desk, plan, scene)
         await session.journal.leave(lambda: session.in_flight == 1)
         return await self._told(session, proposal.call)
@@ -245,7 +258,8 @@ class Sessions:
         if known.outcome is not None:
             return known.outcome
         holder = known if known.joined is None else session.view.calls.get(known.joined, known)
-        approval = None if holder.approval is None else await self._desk.ledger.approval(holder.approval)
+        name = known.below[0] if known.below else holder.approval
+        approval = None if name is None else await self._desk.ledger.approval(name)
         if approval is None:
             raise RunOwned("the call is not answered yet; ask again", run=session.run)
         return Awaiting(approval.id, approval.operation, approval.preview)
@@ -274,14 +288,23 @@ class Sessions:
         session.view.cancelled.set()
         while session.running:
             await asyncio.wait(set(session.running.values()))
-        principal = session.view.principal or Principal("remit")
+        await self.stop(session, session.view.principal or Principal("remit"))
+        ended = RunEnded(how=how, reason=how, open_operations=await self.unsure(session))
+        await session.journal.commit(ended, status="ended", release=True)
+
+    async def unsure(self, session: Session) -> tuple[OperationId, ...]:
+        """Operations of the run, and of the runs that answer its calls, that may have happened, or may still."""
+        view = session.view
+        delegates = any(call.child is not None for call in view.calls.values())
+        return (*view.unsure, *(await open_below(self._desk.ledger, session.run) if delegates else ()))
+
+    async def stop(self, session: Session, principal: Principal, *, but: Collection[CallId] = ()) -> None:
+        """Answer the calls that are open, but for these: of a run that ends, or goes another way."""
         scene = session.scene(self._desk, principal, agent=self._agent, budget=self._budget, named=True)
         for call, known in list(session.view.calls.items()):
-            async with session.alone(call):
-                await self._stop(session, call, known, scene)
-        unsure = tuple(one for one, state in session.view.operations.items() if state in ("dispatched", "unknown"))
-        ended = RunEnded(how=how, reason=how, open_operations=unsure)
-        await session.journal.commit(ended, status="ended", release=True)
+            if call not in but:
+                async with session.alone(call):
+                    await self._stop(session, call, known, scene)
 
     async def _stop(self, session: Session, call: CallId, known: HostCall, scene: Scene) -> None:
         """Answer a call of a run that ends: what was dispatched is asked about, all else does not start."""
@@ -290,6 +313,8 @@ class Sessions:
         proposal = Proposal(call, known.tool, known.arguments or "{}", known.label, again=True)
         if known.operation is not None and session.view.operations.get(known.operation) in _DISPATCHED:
             await recover_call(self._desk, proposal, known.operation, scene)
+        elif known.child is not None:
+            await rejoin(self._desk, proposal, scene, stop=True)
         else:
             await stop_call(self._desk, proposal, scene, "cancelled")
 

@@ -8,27 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
 
-from remit.budget import Tally
+from remit.budget import Tally, admission_of
 from remit.canonical import decode, parse
-from remit.errors import InputError
+from remit.errors import BudgetExceeded, InputError
 from remit.gate.desk import Desk
 from remit.gate.doubt.deliver import deliver
 from remit.gate.patience import Patience
 from remit.gate.scene import Bell, Scene
+from remit.gate.tree import uncounted
 from remit.ledger.journal import Journal
-from remit.tool import Arguments, Tool
-from remit.types.budget import Budget
-from remit.types.change import Change, Create
-from remit.types.delivery import CancelRun, Decision, Delivered
+from remit.tool import Arguments, Catalogue, Tool
+from remit.types.budget import Budget, Spent
+from remit.types.change import Change, Create, Spend
+from remit.types.delivery import CancelRun, ChildEnded, Decision, Delivered
 from remit.types.event import (
     ApprovalDecided,
     ApprovalRequested,
     CallConsidered,
     CallEnded,
     CancelRequested,
+    ChildStarted,
+    ChildWaiting,
     Event,
     OperationMoved,
     Recorded,
@@ -52,6 +55,7 @@ class HostCall:
 
     Args:
         tool, contract, arguments, label: of what was proposed, not of what an approver wrote.
+        child: the run that answers it; `below`: what that waits for.
     """
 
     tool: str
@@ -62,6 +66,8 @@ class HostCall:
     operation: OperationId | None = None
     joined: CallId | None = None
     outcome: Outcome | None = None
+    child: RunId | None = None
+    below: tuple[ApprovalId, ...] = ()
 
     def says(self, text: str, tool: Tool | None) -> bool:
         """Whether arguments that the host sends now are those of this call.
@@ -95,11 +101,12 @@ def _within(text: str, known: Arguments) -> bool:
 
 @dataclass(slots=True)
 class View:
-    """The fold of a host's run."""
+    """The fold of a host's run. `taken`: calls and requests to people that were taken of its budget before they were made."""
 
     calls: dict[CallId, HostCall] = field(default_factory=dict[CallId, HostCall])
     operations: dict[OperationId, OperationState] = field(default_factory=dict[OperationId, OperationState])
     tally: Tally = field(default_factory=Tally)
+    taken: Spent = field(default_factory=Spent)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     ended: bool = False
     principal: Principal | None = None
@@ -112,6 +119,8 @@ class View:
             case RunStarted():
                 self.principal = Principal(event.subject, event.tenant, frozenset(event.scopes))
             case CallConsidered():
+                if event.call not in self.calls and event.step not in ("budget", "stop"):
+                    self.taken = replace(self.taken, calls=self.taken.calls + 1)
                 call = self.calls.setdefault(event.call, HostCall(event.tool, event.contract, event.arguments, event.label))
                 call.joined = event.joined
                 call.operation = event.operation or call.operation
@@ -121,8 +130,13 @@ class View:
                 if event.call in self.calls and event.state in ("dispatched", "awaiting_approval"):
                     self.calls[event.call].operation = event.operation
             case ApprovalRequested():
+                self.taken = replace(self.taken, approvals=self.taken.approvals + 1)
                 if event.call in self.calls:
                     self.calls[event.call].approval = event.approval
+            case ChildStarted() if event.call in self.calls:
+                self.calls[event.call].child = event.child
+            case ChildWaiting() if event.call in self.calls:
+                self.calls[event.call].below = event.approvals
             case CallEnded():
                 self.calls.setdefault(event.call, HostCall(event.tool)).outcome = event.outcome
             case CancelRequested():
@@ -131,6 +145,11 @@ class View:
                 self.ended = True
             case _:
                 return
+
+    @property
+    def unsure(self) -> tuple[OperationId, ...]:
+        """Operations that may have happened, or may still."""
+        return tuple(one for one, state in self.operations.items() if state in ("dispatched", "unknown"))
 
 
 class HostJournal(Journal):
@@ -184,7 +203,7 @@ class HostJournal(Journal):
         """Make all durable, and release the run if nothing else is in flight by then."""
         async with self._turn:
             release = last()
-            if not self.owned and not self.pending:
+            if not self.pending and not (self.owned and release):
                 return
             await super().commit(
                 create=self.create,
@@ -228,6 +247,8 @@ class Session:
         self.in_flight = 0
         self.running: dict[CallId, asyncio.Future[None]] = {}
         self.seen = 0
+        self._desk = desk
+        self._exact = False
         self._inbox = asyncio.Lock()
         self._bell = _InboxBell(self, desk)
 
@@ -249,10 +270,30 @@ class Session:
             recorded={tool.name: tool.contract for tool in tools},
             admit=lambda name, digest: self.view.tally.admit(budget, name, digest, polls=polls(name)),
             may_ask=lambda: self.view.tally.may_ask(budget),
+            take=self._taking(tools, budget),
             cancelled=self.view.cancelled,
             woken=self._bell,
             stable_calls=named,
         )
+
+    def _taking(self, tools: Catalogue, budget: Budget) -> Callable[[Spent], Awaitable[str | None]]:
+        """Where other agents may answer calls, they share the budget: then every call is taken from it in the ledger."""
+        shares = any(tool.effect.kind == "agent" for tool in tools)
+
+        async def take(amounts: Spent) -> str | None:
+            if not shares:
+                return None
+            scope = f"run:{self.run}"
+            lost = Spent() if self._exact else await uncounted(self._desk.ledger, self.run, self.view.taken)
+            back = Spend(scope, Spent(calls=-lost.calls, approvals=-lost.approvals))
+            try:
+                await self.journal.commit(changes=(back, Spend(scope, amounts, admission_of(budget))))
+            except BudgetExceeded as error:
+                return error.code
+            self._exact = True
+            return None
+
+        return take
 
     @contextlib.asynccontextmanager
     async def alone(self, call: CallId) -> AsyncGenerator[None]:
@@ -299,6 +340,8 @@ class Session:
                 self.journal.note(*events, taken=(one.id,))
             case CancelRun() as cancel:
                 self.journal.note(CancelRequested(by=cancel.by, reason=cancel.reason), taken=(one.id,))
+            case ChildEnded():  # whoever makes the call again finds it so
+                self.journal.note(taken=(one.id,))
             case _:
                 scene = self.scene(desk, Principal("remit"), agent="", budget=Budget(), named=True)
                 await deliver(desk, one, scene)

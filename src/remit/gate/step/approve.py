@@ -32,10 +32,10 @@ def needs_person(draft: Draft) -> bool:
 
 async def approve(draft: Draft, wanted: Wanted) -> Stop | None:
     """Ask for what is wanted; None once the request is durable."""
-    over = draft.scene.may_ask()
+    over = await draft.scene.ask_over()
     if over is not None:
         return Stop("budget", refuse(over))
-    if draft.resolved.effect.kind == "read":
+    if draft.resolved.effect.kind != "write":
         row = row_for(draft, wanted, None)
         await _commit(draft, row, (), ())
         return None
@@ -62,7 +62,7 @@ async def ask_again(draft: Draft, row: Approval, moved: Moved, *changes: Change)
 
 async def question(draft: Draft) -> Stop | None:
     """`ask_user`: a row without an operation, whose answer is the call's result."""
-    over = draft.scene.may_ask()
+    over = await draft.scene.ask_over()
     if over is not None:
         return Stop("budget", refuse(over))
     row = build_question(

@@ -49,8 +49,6 @@ async def authorize(
     missing = tool.scopes - scene.principal.scopes
     if missing:
         return Stop("authorize", refuse("scope.missing"), detail=f"missing: {', '.join(sorted(missing))}")
-    if tool.sandbox is not None:
-        return Stop("authorize", refuse("sandbox.absent"))
     facts: Json = None
     if tool.owns is not None:
         found = await _facts(desk, scene, tool, arguments, call)

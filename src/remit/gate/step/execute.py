@@ -13,7 +13,8 @@ from typing import Literal
 from remit import ambient
 from remit.errors import Conflict, KeyTaken
 from remit.gate.attempt import after
-from remit.gate.code import not_run
+from remit.gate.child import delegated
+from remit.gate.code import not_run, refuse
 from remit.gate.consider import consider
 from remit.gate.desk import Desk
 from remit.gate.doubt.follow import follow
@@ -49,6 +50,8 @@ async def execute(desk: Desk, plan: Plan, scene: Scene) -> None:
         await _wait_for_rate(desk, plan, scene)
     if plan.tool.effect.kind == "ask":
         end(scene, plan.proposal, await withdraw(desk, plan, scene), started_s=started_s)
+    elif plan.tool.effect.kind == "agent":
+        await delegated(desk, plan, scene, started_s=started_s)
     elif plan.tool.effect.kind == "read":
         await _read(desk, plan, scene, started_s)
     else:
@@ -73,6 +76,10 @@ async def _read(desk: Desk, plan: Plan, scene: Scene, started_s: float) -> None:
         if scene.cancelled.is_set():
             end(scene, plan.proposal, not_run("cancelled"), started_s=started_s)
             return
+        absent = await _absent(desk, plan)
+        if absent is not None:
+            await _stopped(desk, plan, scene, absent, started_s=started_s)
+            return
         ran = await desk.runner.read(desk, plan, scene)
     changes = ran.changes if plan.approval is None else (*ran.changes, ConsumeApproval(plan.approval.id))
     end(
@@ -84,6 +91,12 @@ async def _read(desk: Desk, plan: Plan, scene: Scene, started_s: float) -> None:
         detail=ran.detail,
         changes=changes,
     )
+
+
+async def _absent(desk: Desk, plan: Plan) -> Stop | None:
+    """A sandbox that is declared and not there is a refusal."""
+    why = await desk.runner.absent(plan.tool)
+    return None if why is None else Stop("execute", refuse("sandbox.absent"), detail=desk.redaction.text(why))
 
 
 # writes
@@ -146,6 +159,9 @@ async def _dispatch_and_try(
     async with desk.slots.taken(plan.tool.concurrency, read=False):
         if scene.cancelled.is_set():
             return Stop("stop", not_run("cancelled"))
+        absent = await _absent(desk, plan)
+        if absent is not None:
+            return absent
         seen = () if plan.approval is None else plan.approval.reasons
         if not set(await doubts(desk, scene, plan.tool)) <= set(seen):
             return _Not.DOUBTED
@@ -233,6 +249,8 @@ async def finish(desk: Desk, plan: Plan, scene: Scene, tried: Tried, *, started_
 
 async def _allows(desk: Desk, plan: Plan, scene: Scene, operation: Operation) -> bool:
     """Whether the call may be dispatched once more: a later attempt keeps the approval that the first one had."""
+    if await desk.runner.absent(plan.tool) is not None:
+        return False
     arguments = Arguments(operation.arguments)
     found = await authorize(desk, scene, plan.tool, arguments, call=plan.call, label=plan.proposal.label)
     return not isinstance(found, Stop) and (found is None or operation.approval is not None)
@@ -257,6 +275,7 @@ async def _stopped(desk: Desk, plan: Plan, scene: Scene, stop: Stop, *, started_
         label=_label(desk, plan, scene, outcome),
         operation=stop.operation or plan.operation,
         started_s=started_s,
+        detail=stop.detail,
         before=before,
         changes=changes,
     )

@@ -59,7 +59,7 @@ async def lookup(draft: Draft) -> Stop | Join | Follow | None:
     key = draft.key
     holder = await scene.journal.current(lambda: draft.desk.ledger.held(key))
     if holder is not None:
-        return _held(draft, holder)
+        return await _held(draft, holder)
     if proposal.joined is not None:
         like = await _like_holder(draft)
         if like is not None:
@@ -67,8 +67,8 @@ async def lookup(draft: Draft) -> Stop | Join | Follow | None:
     return await _in_this_run(draft)
 
 
-def _held(draft: Draft, holder: Operation) -> Stop | Follow:
-    if holder.arguments_digest != draft.valid.digest:
+async def _held(draft: Draft, holder: Operation) -> Stop | Follow:
+    if not await draft.desk.ledger.matches(holder.arguments_digest, draft.valid.digest):
         return Stop("lookup", conflict(holder, draft.valid.text), operation=holder.id)
     if holder.state == "succeeded":
         return Stop("lookup", repeat_of(holder, draft.scene), operation=holder.id)
@@ -140,7 +140,10 @@ def _near(row: Operation, scene: Scene) -> bool:
 
 def repeat_of(row: Operation, scene: Scene) -> Succeeded:
     """What a repeat of a succeeded operation is told: its result, or to another subject only that it was done."""
-    if (row.tenant, row.subject) != (scene.principal.tenant, scene.principal.subject) or row.outcome is None:
+    ours = (row.tenant, row.subject) == (scene.principal.tenant, scene.principal.subject)
+    if ours and row.forgotten:
+        return Succeeded(shown="done already; its result was forgotten", repeat=True, available=False, operation=row.id)
+    if not ours or row.outcome is None:
         return Succeeded(shown="already done", repeat=True, available=False)
     outcome = decode_outcome(row.outcome)
     assert isinstance(outcome, Succeeded)
@@ -159,7 +162,8 @@ def answer_of(row: Operation) -> Outcome:
 
 def conflict(holder: Operation, text: str) -> Refused:
     """The key is held for other arguments than the canonical `text`: which differ, and not how."""
-    return refuse("conflict", fields=differing(holder.arguments, text), operation=holder.id)
+    fields = () if holder.forgotten else differing(holder.arguments, text)
+    return refuse("conflict", fields=fields, operation=holder.id)
 
 
 def differing(held: str, asked: str) -> tuple[FieldError, ...]:
