@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from check.corpus import FILES, ROOT, WHY, requests, text_of, thinking
+from check.corpus import FILES, ROOT, WHY, lines_of, requests, text_of, thinking
 from check.plant import PLANTS, Plot
 from remit.check import MENDS, Form, check, documents, mend
 from remit.testing.provider import RULES
@@ -28,7 +28,7 @@ REAL = {
     ("traffic/anthropic-messages", "id.reused"): 2,
     ("traffic/trajectories-openai-chat", "id.reused"): 10,
     ("taubench/gpt-4o-airline", "id.reused"): 38,
-    ("taubench/gpt-4o-airline", "write.repeated"): 1,  # the double booking
+    ("taubench/gpt-4o-airline", "write.repeated"): 2,  # the double booking: twice the trip is booked while the first one stands
 }
 """All that is found in the corpus, each kind looked at: none of it is a false alarm."""
 
@@ -45,14 +45,19 @@ def test_nothing_is_found_in_real_traffic_that_is_not_there() -> None:
 def test_the_double_booking_is_found_and_repeats_after_an_error_are_not() -> None:
     lines = [json.loads(line) for line in text_of("taubench/gpt-4o-airline").splitlines()]
     found = [one for one in check(text_of("taubench/gpt-4o-airline")).findings if one.code == "write.repeated"]
-    (one,) = found
-    messages = lines[one.line - 1]["messages"]
-    booked = [json.loads(message["content"])["reservation_id"] for message in messages if _is_booking(message)]
-    assert len(booked) == 3
-    assert one.place == "/messages/42/tool_calls/0"
-    again = {number for number, line in enumerate(lines, 1) if _repeats(line["messages"])}
-    assert len(again) > 1
-    assert {one.line} < again
+    assert {one.line for one in found} == {76}
+    messages = lines[75]["messages"]
+    made = [json.loads(message["content"])["reservation_id"] for message in messages if _is_booking(message)]
+    assert made == ["HATHAT", "HATHAU", "HATHAV"]
+    again = [json.loads(messages[int(one.place.split("/")[2]) + 1]["content"])["reservation_id"] for one in found]
+    assert again == ["HATHAU", "HATHAV"]
+    cancelled = [call for message in messages for call in _calls(message) if call["name"] == "cancel_reservation"]
+    assert [json.loads(one["arguments"])["reservation_id"] for one in cancelled] == ["HATHAU"]
+    assert len([line for line in lines if _repeats(line["messages"])]) > 1
+
+
+def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [call["function"] for call in message.get("tool_calls") or []]
 
 
 def _is_booking(message: dict[str, Any]) -> bool:
@@ -60,7 +65,7 @@ def _is_booking(message: dict[str, Any]) -> bool:
 
 
 def _repeats(messages: list[dict[str, Any]]) -> bool:
-    calls = [call["function"] for message in messages for call in message.get("tool_calls") or []]
+    calls = [call for message in messages for call in _calls(message)]
     books = [call["arguments"] for call in calls if call["name"] == "book_reservation"]
     return len(books) != len(set(books))
 
@@ -135,6 +140,21 @@ def test_what_the_fake_provider_refuses_is_an_error(planted: list[tuple[tuple[st
         and not [one for one in check(text, form=plot.form).findings if one.severity == "error"]
     ]
     assert unseen == []
+
+
+def test_injections_that_pose_as_somebody_are_found_and_plain_sentences_are_not() -> None:
+    """Of AgentDojo's texts two kinds of three; those that read like any sentence are not told from words."""
+    found = Counter[tuple[str, bool]]()
+    for entry in lines_of("agentdojo/attack_payloads"):
+        call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        messages = [
+            {"role": "user", "content": "Look it up."},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "a", "content": f"Rent: 1100.\n{entry['payload']}"},
+        ]
+        codes = {one.code for one in check(json.dumps(messages)).findings}
+        found[entry["attack"], "injection.order" in codes] += 1
+    assert found == {("important_instructions", True): 14, ("ignore_previous", True): 14, ("direct", False): 14}
 
 
 @pytest.mark.parametrize("fault", ["dropped", "changed", "moved", "unsigned"])

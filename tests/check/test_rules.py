@@ -34,6 +34,29 @@ def test_a_write_is_the_same_however_its_arguments_are_spelt(arguments: str) -> 
     assert _codes(*first, *_round("b", "book_flight", arguments, "booked")) == ["write.repeated"]
 
 
+def _books(*payments: str) -> list[str]:
+    return [f'{{"user": "ann", "flight": "F1", "day": "Monday", "payment": "{one}"}}' for one in payments]
+
+
+def test_a_write_that_differs_only_in_how_it_is_paid_is_a_repeat() -> None:
+    card, voucher = _books("card", "voucher")
+    rounds = [*_round("a", "book_flight", card, "booked: R1234"), *_round("b", "book_flight", voucher, "booked: R1235")]
+    assert _codes(*rounds) == ["write.repeated"]
+
+
+def test_a_write_for_somebody_else_is_no_repeat() -> None:
+    ann, bob = (f'{{"to": "{one}", "amount": 5, "currency": "EUR", "text": "Lunch"}}' for one in ("ann", "bob"))
+    assert _codes(*_round("a", "send_money", ann, "sent"), *_round("b", "send_money", bob, "sent")) == []
+
+
+def test_a_write_after_the_first_one_was_taken_back_is_no_repeat() -> None:
+    first, second = (_round(one, "book_flight", '{"flight": "F1"}', f"booked: R123{one}") for one in ("4", "5"))
+    undone = _round("c", "cancel_booking", '{"booking": "R1234"}', "cancelled")
+    other = _round("d", "cancel_booking", '{"booking": "R9999"}', "cancelled")
+    assert _codes(*first, *undone, *second) == []
+    assert _codes(*first, *other, *second) == ["write.repeated"]
+
+
 def test_a_read_again_is_no_repeat() -> None:
     assert _codes(*_round("a", "get_update", "{}", "x"), *_round("b", "get_update", "{}", "x")) == []
 
@@ -61,3 +84,31 @@ def test_findings_hold_nothing_of_arguments_and_results() -> None:
     found = check(text).findings
     assert found
     assert all(secret not in f"{one}" for one in found)
+
+
+def _exchange(stop: str) -> str:
+    said = {"role": "assistant", "content": None, "tool_calls": [_call("a")]}
+    request = {"model": "gpt-5", "tools": TOOLS, "messages": [{"role": "user", "content": "Go."}]}
+    return json.dumps({"request": request, "response": {"choices": [{"message": said, "finish_reason": stop}]}})
+
+
+TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+
+
+@pytest.mark.parametrize(
+    ("stop", "codes"), [("length", ["call.after_refusal"]), ("content_filter", ["call.after_refusal"]), ("tool_calls", [])]
+)
+def test_a_call_of_a_cut_response_that_was_run_is_found_in_the_request_after_it(stop: str, codes: list[str]) -> None:
+    request = {
+        "model": "gpt-5",
+        "tools": TOOLS,
+        "messages": [{"role": "user", "content": "Go."}, *_round("a", "look", "{}", "x")],
+    }
+    assert [one.code for one in check(f"{_exchange(stop)}\n{json.dumps(request)}").findings] == codes
+
+
+def test_tools_that_are_missing_on_the_second_request_are_an_error_and_else_a_warning() -> None:
+    request = {"model": "gpt-5", "messages": [{"role": "user", "content": "Go."}, *_round("a", "look", "{}", "x")]}
+    alone, second = check(json.dumps(request)), check(f"{_exchange('tool_calls')}\n{json.dumps(request)}")
+    assert [(one.code, one.severity) for one in alone.findings] == [("tools.missing", "warning")]
+    assert [(one.code, one.severity) for one in second.findings] == [("tools.missing", "error")]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import apsw
+import pytest
+
 from cli.conftest import Desk
 
 WHO = ("--by", "dana", "--reason", "erasure request 88")
@@ -57,3 +60,19 @@ def test_compact_says_the_sizes_and_loses_nothing(desk: Desk) -> None:
     assert desk("show", run).out == before
     assert desk("audit", "verify").code == 0
     assert desk("compact", "--older-than", "soon").code == 2
+
+
+def test_where_somebody_was_in_the_way_each_command_says_so_every_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remit.ledger.schema.BUSY_MS", 50)
+    run = desk.run("reader").json["run"]
+    reader = apsw.Connection(str(desk.here / "remit.db"))
+    reader.execute("BEGIN")
+    assert list(reader.execute("SELECT count(*) FROM remit_payload"))
+    for said in ("forgotten: ", "it was forgotten already"):
+        again = desk("forget", run, *WHO).out
+        assert said in again
+        assert "old bytes may be left" in again
+    assert "was not written anew" in desk("compact").out
+    reader.close()
+    assert "old bytes" not in desk("forget", run, *WHO).out
+    assert desk("compact", "--json").json["scrubbed"] is True

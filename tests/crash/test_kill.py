@@ -116,6 +116,25 @@ def test_killed_at_every_crash_point_of_a_run_with_people_each_effect_happens_on
     assert {"commit.before", "commit.after", "dispatch.before", "dispatch.after", "effect.after", "outcome.noted"} <= points
 
 
+def test_killed_at_every_crash_point_of_a_run_whose_calls_two_agents_answer_each_effect_happens_once(tmp_path: Path) -> None:
+    places = killed_at_every(tmp_path, "family", "")
+    for at, place in places.items():
+        assert said(place)["how"] == "Finished", at
+        assert said(place)["runs"] == [["clerk", "ended"], ["family", "ended"], ["teller", "ended"]], at
+        count = Counter(line["kind"] for line in books(place))
+        found = states(place, at)
+        assert (count["keyed"], count["asked"]) == (1, 1), (at, count)
+        assert count["blind"] <= 1, (at, count)
+        assert (found["keyed"], found["signed"]) == ("succeeded", "succeeded"), (at, found)
+        if found["blind"] == "succeeded":
+            assert (count["blind"], said(place)["open"]) == (1, []), at
+        else:
+            assert found["blind"] == "unknown", (at, found)
+            assert len(said(place)["open"]) == 1, at  # type: ignore[arg-type]
+    points = {at.split()[1] for at in places}
+    assert {"child.before", "child.after", "child.waits", "run.waiting", "run.ended", "effect.after"} <= points
+
+
 def test_killed_at_every_crash_point_a_request_in_which_the_provider_acts_is_never_made_twice(tmp_path: Path) -> None:
     places = killed_at_every(tmp_path, "hosted", "")
     ends: set[object] = set()

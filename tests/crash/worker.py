@@ -4,8 +4,10 @@ Usage: worker.py DIR ROLE. Roles: `load` (many runs with conflicting keys), `hol
 that stands still at that durable write) and `beside` (resumes what is held, asks for the same, and lets it go on; the
 two speak through the pipes `held` and `go`). worker.py DIR kill ROLE POINTS FIRST STEP forks for every point a
 process that is killed there and one that does the same again; ROLE is `three` (a run with three writes of three
-recovery kinds), `people` (a write, a write with an approval, a question) or `hosted` (two requests in which the provider
-changes something, and a write between them; streamed). The outside world is an append-only file; its lines are the books.
+recovery kinds), `people` (a write, a write with an approval, a question), `family` (two agents that are asked at once: one
+with a write and a write with an approval, one with a write of which nobody can be asked) or `hosted` (two requests in which
+the provider changes something, and a write between them; streamed). The outside world is an append-only file; its lines are
+the books.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ from remit import (
     write,
 )
 from remit.errors import RunOwned
+from remit.model.scripted import ScriptedCall
 
 WHO = Principal("alice")
 
@@ -194,6 +197,26 @@ async def people(folder: Path) -> dict[str, object]:
         return {"how": type(run).__name__, "open": list(run.open_operations), "run": run.id}
 
 
+async def family(folder: Path) -> dict[str, object]:
+    boss = Principal("bob", scopes=frozenset({"boss"}))
+
+    def says(*calls: ScriptedCall) -> ScriptedModel:
+        return ScriptedModel(lambda body: "Done." if "tool_result" in json.dumps(body["messages"]) else list(calls))
+
+    clerk = Agent("clerk", model=says(call("keyed", name="x"), call("signed", name="x")), tools=[keyed, signed])
+    teller = Agent("teller", model=says(call("blind", name="x")), tools=[blind])
+    both = says(call("clerk", task="Write."), call("teller", task="Write as well."))
+    agent = Agent("family", model=both, tools=[clerk.as_tool(description="Writes."), teller.as_tool(description="Writes.")])
+    async with Remit(ledger=ledger_of(folder), agents=[agent], deps=Books(folder)) as remit:
+        run = await remit.run("family", "go", principal=WHO, request_id="one")
+        while isinstance(run, Paused):
+            for row in run.approvals:
+                await remit.decide(row.id, True, by=boss)
+            run = await remit.run("family", "go", principal=WHO, request_id="one")
+        runs = sorted((row.agent, row.status) for row in await remit.runs())
+        return {"how": type(run).__name__, "open": list(run.open_operations), "run": run.id, "runs": runs}
+
+
 async def hosted(folder: Path) -> dict[str, object]:
     books = Books(folder)
 
@@ -225,7 +248,7 @@ def forked(work: Callable[[], object]) -> int:
 
 def kill_at_every(folder: Path, role: str, points: str, first: int, step: int) -> None:
     """One folder for each point: what was done there before the kill and after it."""
-    job = {"three": three, "people": people, "hosted": hosted}[role]
+    job = {"three": three, "people": people, "family": family, "hosted": hosted}[role]
 
     def die(place: Path, point: str) -> None:
         (place / "point").write_text(point)

@@ -14,17 +14,26 @@ Cut = Literal["before", "after"] | None
 
 @contextlib.contextmanager
 def serving(serve: Callable[[socket.socket], None]) -> Generator[int]:
-    """Accept clients, each in a thread of its own; the port."""
+    """Accept clients, each in a thread of its own, all of which have ended when this has; the port."""
+    threads: list[threading.Thread] = []
     with socket.create_server(("127.0.0.1", 0)) as door:
 
         def accept() -> None:
             with contextlib.suppress(OSError):
                 while True:
                     client, _ = door.accept()
-                    threading.Thread(target=_quietly, args=(serve, client), daemon=True).start()
+                    threads.append(threading.Thread(target=_quietly, args=(serve, client), daemon=True))
+                    threads[-1].start()
 
-        threading.Thread(target=accept, daemon=True).start()
-        yield door.getsockname()[1]
+        accepting = threading.Thread(target=accept, daemon=True)
+        accepting.start()
+        try:
+            yield door.getsockname()[1]
+        finally:
+            door.shutdown(socket.SHUT_RDWR)
+            accepting.join(10)
+            for thread in threads:
+                thread.join(10)
 
 
 def _quietly(serve: Callable[[socket.socket], None], client: socket.socket) -> None:
@@ -80,23 +89,33 @@ class Pooler:
         startup = self._startup(client)
         server, hello = self._take(startup)
         client.sendall(b"R" + struct.pack("!ii", 8, 0) + hello + b"K" + struct.pack("!iii", 12, 424242, 1) + b"Z\0\0\0\5I")
-        bound: socket.socket | None = server
+        bound: list[socket.socket] = [server]
+        try:
+            self._relay(client, startup, hello, bound)
+        finally:
+            for one in bound:
+                one.close()
+
+    def close(self) -> None:
+        """End the sessions that wait."""
+        with self._guard:
+            while self._idle:
+                self._idle.pop()[0].close()
+
+    def _relay(self, client: socket.socket, startup: bytes, hello: bytes, bound: list[socket.socket]) -> None:
         while True:
-            if bound is not None and not self._whole:
-                self._give(bound, hello)
-                bound = None
+            if bound and not self._whole:
+                self._give(bound.pop(), hello)
             status = b"T"
             while status != b"I":
                 kind, body = message(client)
                 if kind == b"X":
-                    if bound is not None:
-                        bound.close()
                     return
-                if bound is None:
-                    bound, _ = self._take(startup)
-                bound.sendall(kind + struct.pack("!i", len(body) + 4) + body)
+                if not bound:
+                    bound.append(self._take(startup)[0])
+                bound[0].sendall(kind + struct.pack("!i", len(body) + 4) + body)
                 if kind in (b"Q", b"S"):
-                    status = self._answer(bound, client)
+                    status = self._answer(bound[0], client)
 
     def _answer(self, server: socket.socket, client: socket.socket) -> bytes:
         while True:

@@ -306,6 +306,9 @@ DENIED = (
     "CREATE TEMP TABLE remit_run (a)",
     "CREATE TEMP TABLE anything (a)",
     "CREATE TEMP VIEW remit_run AS SELECT 1",
+    "CREATE TABLE temp.anything (a)",
+    "CREATE VIEW temp.anything AS SELECT 1",
+    "CREATE TABLE m (a); CREATE TRIGGER temp.t AFTER INSERT ON m BEGIN SELECT 1; END",
     "CREATE INDEX mine ON remit_run (agent)",
     "CREATE TRIGGER t AFTER UPDATE ON remit_run BEGIN SELECT 1; END",
     "CREATE TEMP TRIGGER t AFTER UPDATE ON main.remit_run BEGIN SELECT 1; END",
@@ -437,6 +440,38 @@ def test_a_deferred_constraint_that_does_not_hold_takes_the_outcome_with_it(stor
     store.tell(story)
 
 
+def test_a_foreign_key_that_no_table_of_the_ledgers_can_serve_takes_the_outcome_with_it(store: Store) -> None:
+    async def story() -> None:
+        ledger = await store.open()
+        pen = await begin(ledger)
+
+        def work(connection: Connection) -> None:
+            take(connection)
+            connection.execute("CREATE TABLE c (state REFERENCES remit_operation (state))")
+
+        with pytest.raises(LedgerError) as caught:
+            await done(pen, work)
+        assert caught.value.code == "transaction.rolled_back"
+        assert await both(ledger) == (0, "dispatched")
+        assert await done(pen, take) is not None
+
+    store.tell(story)
+
+
+def test_in_a_file_that_a_newer_version_has_migrated_no_transaction_begins(file: Store) -> None:
+    async def story() -> None:
+        ledger = await file.open()
+        pen = await begin(ledger)
+        db = apsw.Connection(str(file.path))
+        db.pragma("user_version", 99)
+        db.close()
+        with pytest.raises(LedgerError) as caught:
+            await done(pen, take)
+        assert caught.value.code == "ledger.newer"
+
+    file.tell(story)
+
+
 class Breaking(ambient.Machine):
     """Does something at a crash point."""
 
@@ -446,6 +481,35 @@ class Breaking(ambient.Machine):
     def reach(self, point: str) -> None:
         if point == self.point:
             self.act()
+
+
+def test_a_thread_that_still_writes_when_the_handler_has_returned_takes_the_outcome_with_it(store: Store) -> None:
+    endless = "INSERT INTO seat WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'n' || i, 'bob' FROM n"
+
+    async def story() -> None:
+        ledger = await store.open()
+        pen = await begin(ledger)
+        writing, later = threading.Event(), list[object]()
+
+        def left_behind(connection: Connection) -> None:
+            try:
+                with ambient.use(Breaking("transact.statement", writing.set)):
+                    connection.execute(endless)
+            except LedgerError as error:
+                later.append(error.code)
+
+        def work(connection: Connection) -> None:
+            take(connection)
+            threading.Thread(target=left_behind, args=(connection,)).start()
+            writing.wait(LONG_S)
+
+        with pytest.raises(LedgerError) as caught:
+            await done(pen, work)
+        assert caught.value.code == "transaction.rolled_back"
+        assert later == ["transaction.over"]
+        assert await both(ledger) == (0, "dispatched")
+
+    store.tell(story)
 
 
 @pytest.mark.parametrize(("point", "landed"), [("transact.applied", False), ("transact.committed", True)])

@@ -11,6 +11,7 @@ import pytest
 
 from ledger.support import APPROVAL, OPERATION, RUN, Pen, Store, approval, ask, ended, moved, operation, requested, said
 from remit.canonical import digest
+from remit.errors import LedgerError
 from remit.ledger import MemoryLedger, SqliteLedger
 from remit.types.change import AskPerson, ConsumeApproval, KeepBlob, MoveOperation, OpenOperation
 from remit.types.codec import encode_outcome
@@ -339,6 +340,20 @@ def test_tampering_is_named_with_its_place(file: Store, what: str) -> None:
         tamper(file, sql)
         faults = await ledger.verify()
         assert any(expected in fault for fault in faults), faults
+
+    file.tell(story)
+
+
+def test_a_text_that_is_none_is_said_to_be_damage_and_not_shown(file: Store) -> None:
+    async def story() -> None:
+        ledger = await file.open()
+        await honest(Pen(ledger))
+        tamper(file, "UPDATE remit_payload SET text = CAST(x'63616E617279FF' AS TEXT)")
+        for read in (ledger.verify, lambda: ledger.read(RUN)):
+            with pytest.raises(LedgerError) as caught:
+                await read()
+            assert caught.value.code == "ledger.corrupt"
+            assert "canary" not in str(caught.value)
 
     file.tell(story)
 

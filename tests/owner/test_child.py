@@ -19,6 +19,7 @@ from behaviour.family import (
     all_approved,
     billing,
     by_turn,
+    events_of,
     family,
 )
 from behaviour.shop import Shop, play, refund_tool, send_mail, until
@@ -28,13 +29,16 @@ from remit import (
     Approval,
     Awaiting,
     Budget,
+    Cancelled,
     DefinitionError,
     Finished,
+    InputError,
     LedgerError,
     MemoryLedger,
     Paused,
     Recorded,
     Remit,
+    RunOwned,
     ScriptedModel,
     Succeeded,
     call,
@@ -330,5 +334,78 @@ def test_a_child_that_is_decided_and_ends_before_its_parent_knows_that_it_waits_
             assert ledger.told
             assert isinstance(run, Finished)
         assert shop.refunds == [("ch_1", 9_900)]
+
+    play(story)
+
+
+def test_what_keeps_a_child_from_being_taken_up_is_told_to_who_waits_for_the_run_at_the_top() -> None:
+    async def story() -> None:
+        store = MemoryLedger()
+        child = billing(BIG, "Refunded.", tools=[CAREFUL])
+        async with Remit(ledger=store, agents=[family(child)], deps=Shop()) as remit:
+            run = await remit.run("support", "refund", principal=ALICE)
+            assert isinstance(run, Paused)
+        other = replace(child, model=ScriptedModel(["Refunded."], protocol="openai-chat"))
+        async with Remit(ledger=MemoryLedger(store=store), agents=[family(other)], deps=Shop()) as remit:
+            await remit.decide(run.approvals[0], allow=True, by=BOB)
+            with pytest.raises(InputError) as error:
+                await remit.run_to_end(run.id)
+            assert error.value.code == "model.protocol"
+            assert run.approvals[0].run in error.value.message
+            await remit.cancel(run.id, by="bob")
+            assert isinstance(await remit.run_to_end(run.id), Cancelled)
+            assert {row.status for row in await remit.runs()} == {"ended"}
+
+    play(story)
+
+
+def test_a_host_that_asks_again_and_at_once_waits_for_what_was_decided_two_runs_below() -> None:
+    shop = Shop()
+
+    async def story() -> None:
+        desk = Agent(
+            "desk",
+            model=ScriptedModel(by_turn(ASK, "The desk has refunded it.")),  # type: ignore[arg-type]
+            tools=[billing(BIG, "Refunded.", tools=[CAREFUL]).as_tool(description="Refunds.")],
+        )
+        store = MemoryLedger()
+        async with Remit(ledger=store, agents=[family(desk)], deps=shop) as remit:
+            gate = remit.gate("support")
+
+            async def ask() -> object:
+                return await gate.call("desk", {"task": "See to it."}, principal=ALICE, run="host", call="a")
+
+            waits, *others = await asyncio.gather(*(ask() for _ in range(3)))
+            assert isinstance(waits, Awaiting)
+            assert others == [waits, waits]
+            assert [one.kind for one in await events_of(remit, "host")].count("child.waiting") == 1
+            await remit.decide(waits.approval, allow=True, by=BOB)
+            told = await asyncio.gather(*(ask() for _ in range(3)))
+            assert [one.value for one in told if isinstance(one, Succeeded)] == ["The desk has refunded it."] * 3
+            assert [one.kind for one in await events_of(remit, "host")].count("child.waiting") == 1
+            await gate.close("host")
+            assert await remit.verify() == []
+        assert shop.refunds == [("ch_1", 9_900)]
+
+    play(story, seeded=False)
+
+
+def test_a_host_is_told_that_nobody_here_has_the_agent_that_goes_on_with_its_call() -> None:
+    async def story() -> None:
+        store = MemoryLedger()
+        async with Remit(ledger=store, agents=[family(billing(BIG, "R.", tools=[CAREFUL]))], deps=Shop()) as remit:
+            ask = {"principal": ALICE, "run": "host", "call": "a"}
+            waits = await remit.gate("support").call("billing", {"task": "Refund ch_1."}, **ask)  # type: ignore[arg-type]
+            assert isinstance(waits, Awaiting)
+        renamed = replace(billing(BIG, "R.", tools=[CAREFUL]), name="payments")
+        async with Remit(ledger=MemoryLedger(store=store), agents=[family(renamed, lent={"name": "billing"})]) as remit:
+            await remit.decide(waits.approval, allow=True, by=BOB)
+            said: set[int] = set()
+            for _ in range(3):
+                with pytest.raises(RunOwned) as error:
+                    await remit.gate("support").call("billing", {"task": "Refund ch_1."}, **ask)  # type: ignore[arg-type]
+                assert error.value.code == "call.child"
+                said.add(len(await remit.events("host")))
+            assert len(said) == 1
 
     play(story)

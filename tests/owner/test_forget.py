@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from ledger.support import Pen, ended, moved, operation
 from remit import (
     RUN,
     TRUSTED,
@@ -30,10 +31,15 @@ from remit import (
     manual,
     never,
     tool,
+    untrusted,
     write,
 )
-from remit.errors import Conflict, InputError, NotFound
+from remit.errors import Conflict, InputError, KeyTaken, NotFound
+from remit.types.change import OpenOperation
+from remit.types.delivery import CancelRun, LateReport
 from remit.types.event import CallEnded
+from remit.types.ident import ConversationId, RunId
+from remit.types.stream import Delta
 
 ALICE, BOB = Principal("alice", "acme"), Principal("bob", "acme", frozenset({"remit:approve"}))
 CANARY = "canary-4711-goldfinch"
@@ -48,7 +54,7 @@ async def refund(charge_id: str, note: str) -> dict[str, str]:
         note: why
     """
     if "lost" in note:
-        raise ConnectionError("no answer")
+        raise ConnectionError(f"no answer, {CANARY}")
     return {"receipt": f"{CANARY}-receipt-{note}", "long": "x" * 200}
 
 
@@ -116,7 +122,8 @@ def test_no_word_of_it_is_left_in_the_file_and_the_rest_is_as_it_was(tmp_path: P
     async def story(remit: Remit) -> None:
         other = await asked(remit, "charge ch_2 note other")
         attached = File(b"%PDF-1.4 " + CANARY.encode(), "application/pdf", "bill.pdf")
-        run = await remit.run("support", [f"a letter, please: {CANARY}", attached], principal=ALICE, request_id="r1")
+        pasted = untrusted(f"a letter, please: {CANARY}", source=f"mail of {CANARY}")
+        run = await remit.run("support", [pasted, attached], principal=ALICE, request_id="r1")
         assert isinstance(run, Paused)
         await remit.decide(run.approvals[0], True, by=BOB, reason=CANARY)
         assert isinstance(await remit.run_to_end(run.id), Finished)
@@ -138,6 +145,25 @@ def test_no_word_of_it_is_left_in_the_file_and_the_rest_is_as_it_was(tmp_path: P
 
     told("sqlite", tmp_path, story)
     assert CANARY.encode() not in whole(tmp_path / "remit.db")
+
+
+def test_what_a_process_that_died_was_hearing_of_a_model_is_gone_with_the_run(tmp_path: Path) -> None:
+    async def story(remit: Remit) -> None:
+        run = await asked(remit, "charge ch_1 note one")
+        dead = SqliteLedger(tmp_path / "remit.db")
+        await dead.open()
+        heard = Delta(run=run.id, after=1, turn=1, attempt=1, index=0, kind="text", text=f"Dear {CANARY}")
+        dead.publish_deltas([heard])
+        dead.abandon()
+        await remit.forget(run.id, by="dana", reason="asked for", dry_run=True)
+        assert CANARY.encode() in beside(tmp_path)
+        await remit.forget(run.id, by="dana", reason="asked for")
+        assert CANARY.encode() not in beside(tmp_path)
+
+    def beside(folder: Path) -> bytes:
+        return b"".join(one.read_bytes() for one in (folder / "remit.db-deltas").iterdir())
+
+    told("sqlite", tmp_path, story)
 
 
 def test_while_somebody_reads_it_says_that_old_bytes_are_left_and_the_same_again_removes_them(
@@ -195,6 +221,41 @@ def test_that_a_run_was_forgotten_is_believed_of_its_chain_alone(tmp_path: Path,
     asyncio.run(story())
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE remit_operation SET state = 'failed'",
+        "UPDATE remit_operation SET key = 'hmac:' || hex(zeroblob(32))",
+        "UPDATE remit_operation SET settled_by = 'by:mallory'",
+        "DELETE FROM remit_operation",
+        "UPDATE remit_approval SET decided_by = 'mallory'",
+        "DELETE FROM remit_approval",
+        "UPDATE remit_run SET request_id = 'another'",
+        "UPDATE remit_run SET subject = 'mallory'",
+        "UPDATE remit_secret SET secret = zeroblob(32)",
+        "DELETE FROM remit_secret",
+    ],
+)
+def test_what_stays_of_a_run_that_was_forgotten_cannot_be_altered_unseen(tmp_path: Path, sql: str) -> None:
+    async def story() -> None:
+        async with Remit(ledger=tmp_path / "remit.db", agents=[support]) as remit:
+            run = await remit.run("support", "a letter, please", principal=ALICE, request_id="r1")
+            assert isinstance(run, Paused)
+            await remit.decide(run.approvals[0], True, by=BOB)
+            assert isinstance(await remit.run_to_end(run.id), Finished)
+            await remit.forget(run.id, by="dana", reason="asked for")
+            await remit.compact()
+            assert await remit.verify() == []
+            db = apsw.Connection(str(tmp_path / "remit.db"))
+            db.execute(sql)
+            db.close()
+            assert await remit.verify() == await remit.verify(run.id)
+            [said] = await remit.verify()
+            assert "are not as they were when it was forgotten" in said
+
+    asyncio.run(story())
+
+
 def test_what_another_run_refers_to_as_well_is_kept(tell: Tell) -> None:
     async def story(remit: Remit) -> None:
         picture = File(b"%PDF-1.4 the same", "application/pdf", "bill.pdf")
@@ -202,6 +263,18 @@ def test_what_another_run_refers_to_as_well_is_kept(tell: Tell) -> None:
         second = await asked(remit, ["charge ch_2 note b", picture])  # type: ignore[arg-type]
         assert (await remit.forget(first.id, by="dana", reason="asked for")).blobs == 0
         assert (await remit.forget(second.id, by="dana", reason="asked for")).blobs == 1
+
+    tell(story)
+
+
+def test_a_file_that_a_run_in_the_queue_will_need_is_kept(tell: Tell) -> None:
+    async def story(remit: Remit) -> None:
+        attached = File(b"%PDF-1.4 bill", "application/pdf", "bill.pdf")
+        first = await remit.run("support", ["charge ch_1 note a ", attached], principal=ALICE)
+        queued = await remit.submit("support", ["charge ch_2 note b ", attached], principal=ALICE)
+        assert (await remit.forget(first.id, by="dana", reason="asked for")).blobs == 0
+        assert isinstance(await remit.run_to_end(queued.id), Finished)
+        assert (await remit.forget(queued.id, by="dana", reason="asked for")).blobs == 1
 
     tell(story)
 
@@ -278,6 +351,63 @@ def test_what_is_open_or_asked_about_is_not_forgotten(tell: Tell) -> None:
     tell(story)
 
 
+def test_a_run_with_news_that_nobody_has_taken_up_is_not_forgotten(tell: Tell) -> None:
+    async def story(remit: Remit) -> None:
+        run = await asked(remit, "charge ch_1 note a")
+        [row] = await remit.operations(run=run.id)
+        await remit.ledger.post(run.id, LateReport(operation=row.id, attempt=1, outcome=Succeeded(value="late")))
+        with pytest.raises(Conflict) as caught:
+            await remit.forget(run.id, by="dana", reason="asked for")
+        assert caught.value.code == "forget.waiting"
+        await remit.run_to_end(run.id)
+        assert (await remit.forget(run.id, by="dana", reason="asked for")).done
+
+    tell(story)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_of_two_who_forget_at_once_the_second_is_told_to_try_again(tell: Tell, same: bool) -> None:
+    async def story(remit: Remit) -> None:
+        one, other = await asked(remit, "charge ch_1 note a"), await asked(remit, "charge ch_2 note b")
+        second = one.id if same else other.id
+        done, late = await asyncio.gather(
+            *(remit.forget(run, by="dana", reason="asked for") for run in (one.id, second)), return_exceptions=True
+        )
+        assert not isinstance(done, BaseException)
+        assert isinstance(late, Conflict)
+        assert (late.code, late.retryable) == ("forget.moved", True)
+        assert [row.run for row in await remit.operations() if row.forgotten] == [one.id]
+        assert (await remit.forget(second, by="dana", reason="asked for")).runs == (() if same else (other.id,))
+
+    tell(story)
+
+
+def test_whoever_did_not_look_before_still_finds_the_key_taken(tell: Tell) -> None:
+    async def story(remit: Remit) -> None:
+        run = await asked(remit, "charge ch_1 note a")
+        [row] = await remit.operations(run=run.id)
+        await remit.forget(run.id, by="dana", reason="asked for")
+        pen = Pen(remit.ledger, RunId("run_other"))  # type: ignore[arg-type]
+        await pen.start()
+        opened = operation(run=pen.run, root=pen.run, key=row.key)
+        with pytest.raises(KeyTaken):
+            await pen.write(moved(opened, "allowed"), changes=(OpenOperation(opened),))
+        await pen.write(ended(), status="ended", release=True)
+
+    tell(story)
+
+
+def test_a_run_that_was_forgotten_takes_no_news(tell: Tell) -> None:
+    async def story(remit: Remit) -> None:
+        run = await asked(remit, "charge ch_1 note a")
+        await remit.forget(run.id, by="dana", reason="asked for")
+        with pytest.raises(NotFound) as caught:
+            await remit.ledger.post(RunId(run.id), CancelRun(by=CANARY))
+        assert caught.value.code == "run.forgotten"
+
+    tell(story)
+
+
 def test_those_of_another_tenant_forget_nothing(tell: Tell) -> None:
     async def story(remit: Remit) -> None:
         run = await asked(remit, "charge ch_1 note a")
@@ -330,6 +460,21 @@ def test_a_conversation_is_forgotten_whole_or_not_and_starts_empty_afterwards(te
     tell(story)
 
 
+def test_news_that_a_conversation_was_never_told_goes_with_it(tell: Tell) -> None:
+    async def story(remit: Remit) -> None:
+        run = await asked(remit, "charge ch_1 note lost", conversation="c1")
+        [row] = await remit.operations(run=run.id)
+        await remit.settle(row.id, True, by="dana", reason="seen at the bank", result={"receipt": CANARY})
+        await remit.run_to_end(run.id)
+        assert CANARY in str([one.evidence for one in await remit.operations()])
+        assert CANARY in str(await remit.ledger.notices(ConversationId("c1"), tenant="acme"))
+        await remit.forget(run.id, by="dana", reason="asked for", conversation=True)
+        assert await remit.ledger.notices(ConversationId("c1"), tenant="acme") == []
+        assert CANARY not in str(await remit.operations())
+
+    tell(story)
+
+
 def test_compacted_runs_read_the_same_and_still_verify(tell: Tell) -> None:
     async def story(remit: Remit) -> None:
         runs = [await asked(remit, f"charge ch_{n} note {n}") for n in range(12)]
@@ -353,6 +498,17 @@ def test_compacted_runs_read_the_same_and_still_verify(tell: Tell) -> None:
             await remit.events(runs[3].id)
 
     tell(story)
+
+
+def test_only_what_is_left_of_processes_that_ended_is_removed(tmp_path: Path) -> None:
+    async def story(remit: Remit) -> None:
+        other = SqliteLedger(tmp_path / "remit.db")
+        await other.open()
+        assert (await remit.compact()).owners == 0
+        await other.aclose()
+        assert (await remit.compact()).owners == 1
+
+    told("sqlite", tmp_path, story)
 
 
 def test_the_file_is_smaller_when_it_was_compacted(tmp_path: Path) -> None:

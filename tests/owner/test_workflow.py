@@ -643,6 +643,21 @@ def test_a_step_made_otherwise_after_a_change_of_the_code_ends_the_run_and_nothi
     assert world.done == ["book x"]
 
 
+def test_a_step_that_the_code_of_now_makes_a_check_ends_the_run() -> None:
+    async def was(flow: Flow[World], name: str) -> object:
+        await flow.call(book, name=name, step="s")
+        return await flow.approve("Go on?")
+
+    async def is_now(flow: Flow[World], name: str) -> object:
+        await flow.check("s", lambda ctx: True)
+        return await flow.approve("Go on?")
+
+    ended, world = changed(was, is_now)
+    assert ended.reason == "workflow.changed"
+    assert "'s'" in str(ended.explanation)
+    assert world.done == ["book x"]
+
+
 def test_a_step_that_the_code_of_now_does_not_make_any_more_ends_the_run() -> None:
     async def was(flow: Flow[World], name: str) -> object:
         await flow.call(book, name=name)
@@ -674,6 +689,29 @@ def changed(was: Body, is_now: Body) -> tuple[Escalated, World]:
             return ended, world
 
     return play(story)
+
+
+def test_what_people_are_still_asked_is_void_when_the_code_has_changed() -> None:
+    async def was(flow: Flow[World], name: str) -> object:
+        await asyncio.gather(flow.approve("Go on?", step="a"), flow.approve("Really?", step="b"))
+
+    async def is_now(flow: Flow[World], name: str) -> object:
+        await flow.approve("Something else?", step="a")
+
+    async def story() -> None:
+        store = MemoryLedger()
+        async with Remit(store, workflows=[flow_of(was)], deps=World()) as remit:
+            paused = await run(remit)
+            assert isinstance(paused, Paused)
+            await remit.decide(next(one for one in paused.approvals if one.call == "step:a"), True, by=BOB)
+            await remit.abandon()
+        async with Remit(MemoryLedger(store=store), workflows=[flow_of(is_now)], deps=World()) as remit:
+            ended = await remit.run_to_end(paused.id)
+            assert isinstance(ended, Escalated)
+            assert ended.reason == "workflow.changed"
+            assert await remit.approvals() == []
+
+    play(story)
 
 
 # requests
@@ -838,7 +876,7 @@ def test_a_cancel_that_comes_when_it_has_just_ended_changes_nothing() -> None:
         async def post(self, run: RunId, delivery: Delivery) -> int:
             if isinstance(delivery, CancelRun):
                 going.set()
-                while (row := await self.run(run)) is not None and row.status != "ended":
+                while (row := await self.run(run)) is not None and row.status != "ended":  # noqa: ASYNC110
                     await asyncio.sleep(0)
             return await super().post(run, delivery)
 
@@ -902,6 +940,60 @@ def test_a_cancel_while_it_is_taken_back_starts_no_further_undo() -> None:
     play(story)
 
 
+def test_a_cancel_while_an_undo_runs_awaits_it_and_starts_no_other() -> None:
+    async def body(flow: Flow[World], name: str) -> object:
+        await flow.call(pay, name=name, undo=undo(unpay, name=name))
+        await flow.call(book, name=name, undo=undo(unbook, name=name))
+        raise ValueError("no")
+
+    async def story() -> None:
+        world = World(hang={"unbook"})
+        async with Remit(MemoryLedger(), workflows=[flow_of(body)], deps=world) as remit:
+            submitted = await remit.submit("trip", {"name": "x"}, principal=ALICE)
+            await until(lambda: "unbook x" in world.done)
+            await remit.cancel(submitted.id, by="bob")
+            ended = await remit.run_to_end(submitted.id)
+            assert isinstance(ended, Cancelled)
+            assert "'pay#1'" in str(ended.explanation)
+            assert "'book#1'" not in str(ended.explanation)
+        assert world.done == ["pay x", "book x", "unbook x"]
+
+    play(story)
+
+
+def test_a_cancel_that_is_only_found_when_the_run_is_let_go_ends_it() -> None:
+    class Deaf(MemoryLedger):
+        async def wait_inbox(self, run: RunId, *, after: int = 0, timeout_s: float) -> bool:
+            await asyncio.Event().wait()
+            return False
+
+    async def body(flow: Flow[World], name: str) -> object:
+        try:
+            await flow.approve("Go on?")
+        finally:
+            await ledger.post(flow.run, CancelRun(by="carol", reason=""))
+
+    ledger = Deaf()
+
+    async def story() -> None:
+        async with Remit(ledger, workflows=[flow_of(body)], deps=World()) as remit:
+            assert isinstance(await run(remit), Cancelled)
+            assert await remit.approvals() == []
+
+    play(story)
+
+
+def test_a_limit_that_is_reached_where_something_remains_needs_a_person() -> None:
+    async def body(flow: Flow[World], name: str) -> object:
+        await flow.call(book, name=name)
+        await flow.call(pay, name=name)
+
+    standing = said(body, budget=Budget(calls=1))
+    assert isinstance(standing, Escalated)
+    assert standing.reason == "budget.calls"
+    assert "'book#1'" in str(standing.explanation)
+
+
 def test_a_limit_of_steps_stops_the_run_and_what_was_done_is_taken_back_beyond_it() -> None:
     async def body(flow: Flow[World], name: str) -> object:
         await flow.call(book, name=name, undo=undo(unbook, name=name))
@@ -924,6 +1016,31 @@ def test_a_deadline_that_has_passed_lets_no_step_begin() -> None:
     assert standing.reason == "budget.deadline"
     assert world.done == []
     assert isinstance(said(body, world, budget=Budget(deadline=datetime.now(UTC) + timedelta(days=9_000))), Finished)
+
+
+def test_what_was_done_before_a_deadline_is_known_after_it_and_is_taken_back() -> None:
+    async def body(flow: Flow[World], name: str) -> object:
+        await flow.call(book, name=name, undo=undo(unbook, name=name))
+        await flow.approve("Pay?")
+        await flow.call(pay, name=name)
+
+    async def story() -> None:
+        with ambient.use(ambient.Seeded()) as clock:
+            assert isinstance(clock, ambient.Seeded)
+            deadline = datetime.fromtimestamp(clock.now_ms() / 1000 + 3_600, UTC)
+            world = World()
+            trip = flow_of(body, budget=Budget(deadline=deadline))
+            async with Remit(MemoryLedger(), workflows=[trip], deps=world) as remit:
+                paused = await run(remit)
+                assert isinstance(paused, Paused)
+                clock.advance(7_200)
+                await remit.decide(paused.approvals[0], True, by=BOB)
+                stopped = await remit.run_to_end(paused.id)
+                assert isinstance(stopped, Stopped)
+                assert stopped.reason == "budget.deadline"
+            assert world.done == ["book x", "unbook x"]
+
+    play(story, seeded=False)
 
 
 def test_after_a_wait_the_scopes_of_now_count() -> None:

@@ -27,6 +27,7 @@ from workflow.stage import (
     BOB,
     EVERY,
     World,
+    blind_pay,
     book,
     pay,
     play,
@@ -128,6 +129,30 @@ def test_what_an_agent_did_and_nothing_takes_back_is_named_when_the_workflow_fai
             assert "'paying': done, and nothing takes it back" in ended.explanation
 
     play(story)
+
+
+def test_what_an_agent_did_in_part_or_perhaps_is_named_and_not_taken_back_as_if_it_were_done() -> None:
+    agents = {
+        "in part": reviewer(call("book", name="hotel"), tools=(book,), budget=Budget(turns=1)),
+        "perhaps": reviewer(call("blind_pay", name="hotel"), "It is paid.", tools=(blind_pay,)),
+    }
+
+    async def story(agent: Agent) -> tuple[str, list[str]]:
+        async def trip(flow: Flow[World], name: str) -> object:
+            await flow.ask(agent, "Do it.", step="review", undo=undo(unbook, name=name))
+            raise ValueError("no")
+
+        trips = workflow(tools=EVERY, agents=[agent])(trip)
+        world = World(hang={"blind_pay"})
+        async with Remit(MemoryLedger(), workflows=[trips], deps=world) as remit:
+            ended = await remit.run("trip", {"name": "x"}, principal=ALICE)
+            assert isinstance(ended, Escalated)
+            return str(ended.explanation), world.done
+
+    for how, agent in agents.items():
+        said, done = play(lambda agent=agent: story(agent))  # type: ignore[misc]
+        assert "not taken back: step 'review'" in said, how
+        assert len(done) == 1, how
 
 
 def test_what_an_agent_read_of_strangers_makes_the_next_write_need_a_person() -> None:

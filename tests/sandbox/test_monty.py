@@ -9,7 +9,7 @@ import pytest
 from gate.stage import opened, stage
 from remit.errors import DefinitionError
 from remit.sandbox import Monty, Program
-from remit.tool import Context, Tool, manual, tool, write
+from remit.tool import Context, NoEffect, Tool, manual, tool, write
 from remit.types.label import TRUSTED
 from remit.types.outcome import Failed, Succeeded
 from sandbox.box import called, reads
@@ -43,6 +43,15 @@ def test_the_handler_itself_runs_as_without_a_sandbox() -> None:
             return await s.call("rate", {"code": "rate * 2"})
 
     assert asyncio.run(go()) == Succeeded(value=6)
+
+
+def test_what_the_handler_itself_says_is_said_as_without_a_sandbox() -> None:
+    def compute(code: str) -> object:
+        """Evaluate a small program."""
+        raise NoEffect(f"no {code}", retry="corrected")
+
+    expected = Failed(code="no_effect", message="no such program", retry="corrected")
+    assert called(reads(compute, Monty()), code="such program").outcome == expected
 
 
 def test_a_program_may_call_the_functions_that_it_was_given() -> None:

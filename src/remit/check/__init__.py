@@ -6,6 +6,7 @@ Knows no run and no ledger. Invariant: whatever a file holds, nothing is raised;
 from __future__ import annotations
 
 from remit.check.check import SOURCE, Checked, check, wanted
+from remit.check.convert import Converted, Loss, convert, neutral
 from remit.check.cut import Kept, cut
 from remit.check.mend import MENDS, Mended, mend
 from remit.check.rule import RULES, Finding, Rule, Severity
@@ -17,18 +18,22 @@ __all__ = [
     "RULES",
     "SOURCE",
     "Checked",
+    "Converted",
     "Document",
     "Finding",
     "Form",
     "Kept",
+    "Loss",
     "Mended",
     "Rule",
     "Severity",
     "Transcript",
     "check",
+    "convert",
     "cut",
     "documents",
     "mend",
+    "neutral",
     "read",
     "wanted",
 ]

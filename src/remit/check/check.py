@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from remit.check.rule import RULES, Case, Finding, Rule, Severity
+from remit.check.rule import RULES, Case, Finding, Memory, Rule, Severity
 from remit.check.source import Document, documents, read
 from remit.check.transcript import Form
 
@@ -54,7 +54,7 @@ def check(text: str, *, form: Form | None = None, rules: Sequence[Rule] = RULES)
 
 def check_documents(found: Iterable[Document], rules: Sequence[Rule] = RULES) -> list[Finding]:
     """What is found in documents of one file; earlier ones are what was said before."""
-    cases: list[Case] = []
+    memory = Memory()
     findings: list[Finding] = []
     for document in found:
         if document.fault:
@@ -65,9 +65,8 @@ def check_documents(found: Iterable[Document], rules: Sequence[Rule] = RULES) ->
             )
         transcript = read(document)
         if transcript is not None:
-            case = Case(transcript, [*cases])
-            findings += _run(case, rules, document.line)
-            cases.append(case)
+            findings += _run(Case(transcript, memory), rules, document.line)
+            memory.keep(transcript)
     return findings
 
 

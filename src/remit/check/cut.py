@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from remit.canonical import item_spans
-from remit.check.edit import span
 from remit.check.pair import pairs_of
 from remit.check.source import Document, read
-from remit.check.transcript import Call, Message, Result, Transcript
+from remit.check.transcript import Call, Result, Transcript
 from remit.check.value import Page, listed, steps
 from remit.errors import InputError
 
@@ -91,25 +90,21 @@ def _head(transcript: Transcript, place: str, count: int) -> int:
 
 def _fit(transcript: Transcript, place: str, rounds: list[tuple[int, int]], count: int) -> list[int]:
     """Between which messages a cut parts no call from its result, and no thought from what it led to."""
-    starts = _starts(transcript, place)
-    fit = [one for one in range(count + 1) if not any(first < one <= last for first, last in rounds)]
-    return [one for one in fit if one in starts or one == count]
+    starts = _starts(transcript, place) | {count}
+    inside = {one for first, last in rounds for one in range(first + 1, last + 1)}
+    return [one for one in range(count + 1) if one in starts and one not in inside]
 
 
 def _starts(transcript: Transcript, place: str) -> set[int]:
-    """Where a message begins, as the parties count them: no thought is parted from what it led to."""
+    """Where a message begins, as the parties count them; the rest of one of the document's messages is no beginning."""
     found: set[int] = set()
+    before = ""
     for message in transcript.messages:
         index = _index(message.places[0], place) if message.places else None
-        if index is not None and not _goes_on(message, transcript):
+        if index is not None and message.places[0] != before:
             found.add(index)
+        before = message.places[-1] if message.places else ""
     return found
-
-
-def _goes_on(message: Message, transcript: Transcript) -> bool:
-    """Whether it is the rest of one of the document's messages, which a cut must not part."""
-    at = transcript.messages.index(message)
-    return at > 0 and transcript.messages[at - 1].places[-1:] == message.places[:1]
 
 
 _Spans = list[tuple[int, int]]
@@ -137,7 +132,7 @@ def _rounds(transcript: Transcript, place: str) -> tuple[_Spans, _Spans]:
 
 
 def _kept(page: Page, place: str, ranges: list[tuple[int, int]], count: int) -> Kept:
-    start, end = span(page, place)
+    start, end = page.span(place)
     items = item_spans(page.text, start)
     kept = [index for first, last in ranges for index in range(first, last)]
     if len(kept) == count:

@@ -12,7 +12,7 @@ from remit.canonical import item_spans, member_spans
 from remit.check.value import Page, steps
 from remit.types.ident import Json
 
-__all__ = ["insert", "put", "remove", "rename", "span", "written"]
+__all__ = ["insert", "put", "remove", "rename", "written"]
 
 _KEY = re.compile(r'"(?:[^"\\]|\\.)*"\s*:\s*$')
 
@@ -22,28 +22,13 @@ def written(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def span(page: Page, place: str) -> tuple[int, int]:
-    """Where the value at a place stands.
-
-    Raises:
-        InputError: the text cannot be cut there: a key is given twice.
-        KeyError, IndexError: there is no such place.
-    """
-    text = page.text
-    at = len(text) - len(text.lstrip(" \t\r\n\ufeff"))
-    end = len(text.rstrip())
-    for step in steps(place, page.value):
-        at, end = item_spans(text, at)[step] if isinstance(step, int) else member_spans(text, at)[step]
-    return at, end
-
-
 def put(page: Page, place: str, new: str) -> str:
     """The text with another value at a place; a member that is not there is added behind the others."""
     base, _, key = place.rpartition("/")
     try:
-        start, end = span(page, place)
+        start, end = page.span(place)
     except KeyError:
-        start, _ = span(page, base)
+        start, _ = page.span(base)
         ends = [end for _, end in member_spans(page.text, start).values()]
         end, comma = (max(ends), ", ") if ends else (start + 1, "")
         member = f"{comma}{json.dumps(key.replace('~1', '/').replace('~0', '~'))}: {new}"
@@ -53,7 +38,7 @@ def put(page: Page, place: str, new: str) -> str:
 
 def rename(page: Page, place: str, key: str) -> str:
     """The text with another key for the member at a place."""
-    start, _ = span(page, place)
+    start, _ = page.span(place)
     found = _KEY.search(page.text, _before(page.text, start), start)
     if found is None:
         return page.text
@@ -74,7 +59,7 @@ def _before(text: str, start: int) -> int:
 
 def remove(page: Page, place: str) -> str:
     """The text without the item or member at a place, and without one comma."""
-    start, end = span(page, place)
+    start, end = page.span(place)
     text = page.text
     if not isinstance(steps(place, page.value)[-1], int):
         start = _before(text, start)
@@ -86,7 +71,7 @@ def remove(page: Page, place: str) -> str:
 
 def insert(page: Page, array: str, index: int, new: str) -> str:
     """The text with an item more in the array at a place, as the one at `index`."""
-    start, _ = span(page, array)
+    start, _ = page.span(array)
     items = item_spans(page.text, start)
     if not items:
         return page.text[: start + 1] + new + page.text[start + 1 :]

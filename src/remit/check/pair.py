@@ -55,10 +55,13 @@ class Pairs:
     rounds: list[Round] = field(default_factory=list[Round])
     lost: list[tuple[Result, bool]] = field(default_factory=list[tuple[Result, bool]])
     again: list[Result] = field(default_factory=list[Result])
+    _found: dict[int, Result] = field(default_factory=dict[int, Result])
 
     def result_of(self, call: Call) -> Result | None:
         """The result of a call, None where there is none."""
-        return next((pair.result for pair in self.pairs if pair.call is call), None)
+        if len(self._found) != len(self.pairs):
+            self._found = {id(pair.call): pair.result for pair in self.pairs}
+        return self._found.get(id(call))
 
 
 def pairs_of(transcript: Transcript) -> Pairs:

@@ -103,6 +103,8 @@ def _of_lines(text: str, form: Form | None) -> list[Document]:
 def _of_value(text: str, value: Json, form: Form | None) -> list[Document]:
     if isinstance(value, dict):
         return [_of_object(text, value, value, "", form)]
+    if value == [] and form is not None:
+        return [_listed(Document(text=text, value=value), value, form)]
     if isinstance(value, list) and value:
         if _chunks(value):
             return [_stream(text, value, text_of_chunks(value), form)]

@@ -145,14 +145,14 @@ class Result:
         id: of the call that it answers, empty where there is none.
         said: what it is made of.
         name: the tool's, where the protocol says it.
-        error: the provider's flag; None where it has none, or none was given.
+        error: the provider's flag; False where it has none.
     """
 
     id: str
     said: tuple[Content, ...]
-    name: str = ""
-    error: bool | None = None
-    kind: Kind = "function"
+    name: str = field(default="", compare=False)
+    error: bool = False
+    kind: Kind = field(default="function", compare=False)
     place: str = field(default="", compare=False)
     raw: Json = field(default=None, compare=False)
 

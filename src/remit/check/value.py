@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from remit.canonical import part_span
+from remit.canonical import item_spans, member_spans
 from remit.errors import InputError
 from remit.types.ident import Json
 
@@ -92,22 +92,47 @@ def steps(place: str, value: Json) -> list[str | int]:
 
 
 class Page:
-    """A JSON text with its value."""
+    """A JSON text with its value, and where its parts are, each of which is looked for once."""
 
-    __slots__ = ("text", "value")
+    __slots__ = ("_items", "_members", "text", "value")
 
     def __init__(self, text: str, value: Json) -> None:
         self.text = text
         self.value = value
+        self._items: dict[int, list[tuple[int, int]]] = {}
+        self._members: dict[int, dict[str, tuple[int, int]]] = {}
+
+    def span(self, place: str) -> tuple[int, int]:
+        """Where the value at a place stands.
+
+        Raises:
+            InputError: the text cannot be cut there: a key is given twice.
+            LookupError: there is no such place.
+        """
+        at, end = len(self.text) - len(self.text.lstrip(_BLANK)), len(self.text.rstrip())
+        for step in steps(place, self.value):
+            at, end = self.items(at)[step] if isinstance(step, int) else self.members(at)[step]
+        return at, end
+
+    def items(self, at: int) -> list[tuple[int, int]]:
+        """The spans of the items of the array that starts there."""
+        if at not in self._items:
+            self._items[at] = item_spans(self.text, at)
+        return self._items[at]
+
+    def members(self, at: int) -> dict[str, tuple[int, int]]:
+        """The spans of the values of the object that starts there."""
+        if at not in self._members:
+            self._members[at] = member_spans(self.text, at)
+        return self._members[at]
 
     def cut(self, place: str, value: Json) -> str:
-        """The text of the array or object at a place, as it was written."""
+        """The text at a place, as it was written; that of `value`, where it cannot be cut out."""
         try:
-            start, end = part_span(self.text, steps(place, self.value), _start(self.text))
-        except InputError:
+            start, end = self.span(place)
+        except (InputError, LookupError):
             return json.dumps(value, ensure_ascii=False)
         return self.text[start:end]
 
 
-def _start(text: str) -> int:
-    return len(text) - len(text.lstrip(" \t\r\n\ufeff"))
+_BLANK = " \t\r\n\ufeff"

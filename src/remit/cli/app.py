@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-from remit.cli.command import audit, check, decide, demo, effect, explore, follow, look, migrate, replay, retention, run
+from remit.cli.command import (
+    audit,
+    check,
+    convert,
+    decide,
+    demo,
+    effect,
+    explore,
+    follow,
+    look,
+    migrate,
+    replay,
+    retention,
+    run,
+)
 from remit.cli.exit import EXIT_CODES
 
 __all__ = ["app"]
@@ -53,6 +67,7 @@ def root(
       remit settle op_19 --happened --by bob --reason "seen in the books"
       remit explore shop:support
       remit check history.json
+      remit convert history.json --to anthropic
     """
 
 
@@ -78,6 +93,7 @@ for command in (
     migrate.migrate,
     explore.explore,
     check.check,
+    convert.convert,
 ):
     app.command()(command)
 

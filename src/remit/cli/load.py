@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from remit import Agent, Tool
     from remit.workflow import Workflow
 
-__all__ = ["agent", "agents", "apart", "below", "dependencies", "made_agent", "maker", "named", "secrets", "tool_in"]
+__all__ = ["agent", "agents", "apart", "below", "dependencies", "made", "maker", "named", "secrets", "tool_in"]
 
 
 def agents(references: Sequence[str]) -> list[Agent | Workflow]:
@@ -73,9 +73,10 @@ def apart(found: Sequence[Agent | Workflow]) -> tuple[list[Agent], list[Workflow
     return agents, [one for one in found if not isinstance(one, Agent)]
 
 
-def made_agent(reference: str) -> Agent:
-    """The agent that `MODULE:AGENT` names, or that the function of that name makes, of a model if it needs one."""
+def made(reference: str) -> Agent | Workflow:
+    """The agent or workflow that `MODULE:AGENT` names, or that the function of that name makes, of a model if it needs one."""
     from remit import Agent, ScriptedModel
+    from remit.workflow import Workflow
 
     found = named(reference)
     if inspect.isroutine(found):
@@ -86,8 +87,9 @@ def made_agent(reference: str) -> Agent:
             raise
         except Exception as error:
             raise _unusable(f"{reference} failed when it was called: {_said(error)}") from None
-    if not isinstance(found, Agent):
-        raise _unusable(f"{reference} is a {type(found).__name__}, not an Agent, or a function that makes one of a model")
+    if not isinstance(found, (Agent, Workflow)):
+        wanted = "not an Agent, a workflow, or a function that makes one of a model"
+        raise _unusable(f"{reference} is a {type(found).__name__}, {wanted}")
     return found
 
 

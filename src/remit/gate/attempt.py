@@ -104,6 +104,7 @@ class Handlers:
         principal = requester(scene, operation)
         context = context_for(desk, scene, operation.call, tool, operation=operation, principal=principal, writes=True)
         trail = context.trail
+        quiet_s = ambient.monotonic_s() + tool.timeout_s + operation.settle_s
         ending = await attempt(
             tool,
             Arguments(operation.arguments),
@@ -111,6 +112,8 @@ class Handlers:
             late=lambda late: _report_late(desk, operation, late, trail),
             gone=lambda: running.discard(here),
         )
+        if ending.how != "returned":
+            desk.at_work.quiet_s[operation.id] = quiet_s
         ambient.reach("effect.after")
         return _settle(desk, scene, operation, ending, tool=tool, trail=trail, clean=clean)
 

@@ -20,7 +20,7 @@ from remit.gate.tell import shown_of, with_changes
 from remit.tool import Arguments
 from remit.types.change import Change, ConsumeApproval
 from remit.types.event import ChildStarted, ChildWaiting
-from remit.types.ident import child_of
+from remit.types.ident import ApprovalId, child_of
 from remit.types.label import TRUSTED
 from remit.types.outcome import Succeeded
 
@@ -53,8 +53,14 @@ async def begin_child(desk: Desk, plan: Plan, scene: Scene) -> ChildEnd | ChildW
     return await desk.delegate.start(scene, plan)
 
 
-async def rejoin_child(desk: Desk, proposal: Proposal, scene: Scene, *, stop: bool) -> bool:
-    """Answer a call from the child that has begun for it; False if it came to nothing more than its announcement."""
+async def rejoin_child(
+    desk: Desk, proposal: Proposal, scene: Scene, *, stop: bool, below: tuple[ApprovalId, ...] | None = None
+) -> bool:
+    """Answer a call from the child that has begun for it; False if it came to nothing more than its announcement.
+
+    Args:
+        below: what the journal says that it waits for: the same is not said again; None: say it.
+    """
     started_s, delegate = ambient.monotonic_s(), desk.delegate
     if await desk.ledger.run(child_of(scene.run, proposal.call)) is None:
         return False
@@ -62,7 +68,8 @@ async def rejoin_child(desk: Desk, proposal: Proposal, scene: Scene, *, stop: bo
         found: ChildEnd | ChildWaits = ChildEnd(outcome=unknown("unknown"), label=TRUSTED)
     else:
         found = await (delegate.stop(scene, proposal.call) if stop else delegate.join(scene, proposal.call))
-    await conclude(desk, proposal, scene, found, started_s=started_s)
+    if not (isinstance(found, ChildWaits) and found.approvals == below):
+        await conclude(desk, proposal, scene, found, started_s=started_s)
     return True
 
 

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from remit import ambient
 from remit.gate.delegate import Delegate
 from remit.gate.runner import Runner
 from remit.gate.slot import Rates, Slots
@@ -44,10 +45,20 @@ class AtWork:
     Args:
         running: (operation, attempt) of handlers that run here now, those included that nobody waits for.
         recovering: operations that a task of this process is recovering now.
+        quiet_s: when an attempt that was made here, and whose end is not known, cannot land any more; on the clock that
+            nobody can set.
     """
 
     running: set[tuple[OperationId, int]] = field(default_factory=set[tuple[OperationId, int]])
     recovering: set[OperationId] = field(default_factory=set[OperationId])
+    quiet_s: dict[OperationId, float] = field(default_factory=dict[OperationId, float])
+
+    def left_s(self, operation: OperationId) -> float:
+        """How long what was begun here of this operation may still land; 0 if it cannot, or if that is not known here."""
+        left_s = self.quiet_s.get(operation, 0.0) - ambient.monotonic_s()
+        if left_s <= 0:
+            self.quiet_s.pop(operation, None)
+        return max(left_s, 0.0)
 
 
 @dataclass(slots=True)

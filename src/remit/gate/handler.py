@@ -14,7 +14,8 @@ from typing import Literal, cast
 from remit.foreign import contained, origin
 from remit.gate.box import NotStarted, in_sandbox
 from remit.gate.thread import Worker
-from remit.tool import Arguments, Context, InDoubt, NoEffect, Tool
+from remit.tool import Arguments, Context, NoEffect, Tool
+from remit.tool.effect import is_in_doubt
 
 __all__ = ["Ending", "attempt", "raised"]
 
@@ -116,15 +117,9 @@ def raised(error: BaseException) -> Ending:
     """What a handler says by what it raises. Of several at once, one that is in doubt decides."""
     if isinstance(error, NotStarted):
         return Ending("not_started", error=error.__cause__ or error)
-    if _is_in_doubt(error):
+    if is_in_doubt(error):
         return Ending("in_doubt", error=error)
     return Ending("no_effect" if isinstance(error, NoEffect) else "raised", error=error)
-
-
-def _is_in_doubt(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return any(map(_is_in_doubt, cast("BaseExceptionGroup[BaseException]", error).exceptions))
-    return isinstance(error, InDoubt)
 
 
 def _ending(task: asyncio.Task[Ending]) -> Ending:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from remit.tool import Verdict
 
-__all__ = ["DECLINED", "MISMATCH", "Hint", "hint_of", "verdict_of"]
+__all__ = ["DECLINED", "Hint", "hint_of", "verdict_of"]
 
 Hint = Literal["no", "corrected", "after"]
 
@@ -58,7 +58,7 @@ Not among them, and so in doubt:
   twice; RFC 9110 lets that be done with a `PUT` or a `DELETE`, and gateways do it with more.
 """
 
-MISMATCH = frozenset({400, 409, 422})
+_MISMATCH = frozenset({400, 409, 422})
 """What services answer to a key that they know with another request, or that is still at work: it was heard before."""
 
 _GONE = frozenset({404, 410})
@@ -73,7 +73,7 @@ def verdict_of(method: str, status: int, *, declared: Verdict | None = None, aga
             whatever is declared: of the key, or of what a `DELETE` no longer finds.
     """
     verdict = declared or _usual(status)
-    own = status in MISMATCH or (method == "DELETE" and status in _GONE)
+    own = status in _MISMATCH or (method == "DELETE" and status in _GONE)
     return "doubt" if again and own and verdict == "declined" else verdict
 
 

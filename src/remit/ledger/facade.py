@@ -77,10 +77,6 @@ class StoreLedger(Retention, ABC):
         """The published deltas that answer the `ModelRequested` with sequence number `after`, from `index` on."""
 
     @abstractmethod
-    def drop_deltas(self, run: RunId) -> None:
-        """Forget the run's deltas: its reply is committed, or nothing more comes. Never raises."""
-
-    @abstractmethod
     async def _write(self, work: Work[T]) -> T: ...
 
     @abstractmethod

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from remit.errors import Conflict, NotFound
 from remit.ledger.append import Prepared, apply
-from remit.ledger.hide import hidden
+from remit.ledger.hide import hidden, kept, secret_of
 from remit.ledger.pack import unpacked
 from remit.ledger.row import RUN, run_of
 from remit.ledger.sql import Database, execute, one, pragma, rows
 from remit.ledger.transaction import Transaction
-from remit.types.ident import RunId
+from remit.types.ident import Digest, RunId
 from remit.types.retention import Erased
 from remit.types.run import RunRow
 
@@ -115,26 +115,27 @@ def _count(db: Database, table: str, where: str, run: RunId, *, size: str = "''"
     return row[0], row[1]
 
 
-def forget(tx: Transaction, events: Iterable[tuple[RunRow, Prepared]], *, secret: bytes, again: list[RunRow]) -> Erased:
+def forget(tx: Transaction, events: Iterable[tuple[RunRow, Digest, Prepared]], *, secret: bytes, again: list[RunRow]) -> Erased:
     """Append to each run that it was forgotten, and delete its words.
 
     Args:
-        events: the runs as they were read, and the event for each.
-        secret: for the digests that stay, unless there is one already.
+        events: the runs as they were read, what stays of each, and the event that says so.
+        secret: for the digests that stay, and in those of what stays.
         again: what is to be forgotten as it is now.
 
     Raises:
         Conflict: something has changed since the runs were read (`forget.moved`).
     """
     planned = list(events)
-    if [(row.id, row.sequence) for row, _ in planned] != [(row.id, row.sequence) for row in again]:
+    now = [(row.id, row.sequence, kept(tx.db, row.id, secret)) for row in again]
+    if [(row.id, row.sequence, stays) for row, stays, _ in planned] != now or secret_of(tx.db) not in (None, secret):
         raise Conflict("the runs have changed meanwhile; try again", code="forget.moved", retryable=True)
     report = survey(tx.db, again)
     pragma(tx.db, "secure_delete", 1)
     try:
         execute(tx.db, "INSERT INTO remit_secret VALUES (1, ?) ON CONFLICT DO NOTHING", (secret,))
         blobs = _blobs(tx.db, again)
-        for row, prepared in planned:
+        for row, _, prepared in planned:
             apply(tx, prepared)
             _delete(tx.db, row, prepared.now_ms)
         for digest in blobs:
@@ -160,8 +161,8 @@ def _delete(db: Database, run: RunRow, now_ms: int) -> None:
     for name, digest in list(rows(db, "SELECT id, arguments_digest FROM remit_approval WHERE run = ?", (run.id,))):
         execute(
             db,
-            "UPDATE remit_approval SET arguments = 'null', shown = 'null', preview = '', reasons = '[]', reason = '',"
-            " edited = NULL, answer = NULL, arguments_digest = ? WHERE id = ?",
+            "UPDATE remit_approval SET arguments = 'null', shown = 'null', preview = '', reasons = '[]', label = '',"
+            " reason = '', edited = NULL, answer = NULL, arguments_digest = ? WHERE id = ?",
             (hidden(db, digest), name),
         )
     asked = None if run.request_digest is None else hidden(db, run.request_digest)

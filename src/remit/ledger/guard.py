@@ -38,8 +38,11 @@ _SHAPES = frozenset(
 """Both names that these bring (a table's, and that of what belongs to it) are looked at."""
 
 
-def allowed(action: int, one: str | None, two: str | None) -> bool:
-    """Whether a statement may take this action; `one` and `two` are what it is about, as the database says it."""
+def allowed(action: int, one: str | None, two: str | None, schema: str | None = None) -> bool:
+    """Whether a statement may take this action; `one` and `two` are what it is about, as the database says it.
+
+    `schema` is where that is. What is temporary is told by it alone: CREATE TABLE temp.x comes as any other table.
+    """
     first, second = (one or "").lower(), (two or "").lower()
     if action in _FREE:
         return True
@@ -47,6 +50,8 @@ def allowed(action: int, one: str | None, two: str | None) -> bool:
         return second != "load_extension"
     if action in _READS:
         return first in _READABLE or not _closed(first)
+    if action == apsw.SQLITE_INSERT and schema == "temp":
+        return False
     if action in _WRITES:
         return first in _SCHEMA or not _closed(first)
     return action in _SHAPES and not first.startswith(_RESERVED) and not second.startswith(_RESERVED)

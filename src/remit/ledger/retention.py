@@ -41,6 +41,10 @@ class Retention(ABC):
     def _living(self, db: Database) -> Callable[[OwnerId], bool]: ...
 
     @abstractmethod
+    def drop_deltas(self, run: RunId) -> None:
+        """Forget the run's deltas: its reply is committed, or nothing more comes. Never raises."""
+
+    @abstractmethod
     async def _scrub(self) -> bool:
         """Leave nothing in the store but what is in its tables; False where somebody was in the way."""
 
@@ -57,11 +61,17 @@ class Retention(ABC):
         if not by.strip() or not reason.strip():
             raise InputError("forget needs who says so (by=) and why (reason=): both are recorded", code="forget.reason")
         found = await self._read(lambda db: forget.to_forget(db, run, conversation=conversation))
+        if not dry_run:  # what a process that died while it heard a model has left of them
+            for name in {run, *(row.id for row in found)}:
+                self.drop_deltas(name)
         if dry_run or not found:  # what was forgotten already is scrubbed again: the first time may have been cut short
             report = await self._read(lambda db: forget.survey(db, found))
             return report if dry_run else replace(report, done=True, scrubbed=await self._scrub())
-        planned = [(row, _said(row, Forgotten(by=by, reason=reason))) for row in found]
-        secret = ambient.random_bytes(forget.SECRET_BYTES)
+        secret = await self._read(hide.secret_of) or ambient.random_bytes(forget.SECRET_BYTES)
+        kept = await self._read(lambda db: [hide.kept(db, row.id, secret) for row in found])
+        planned = [
+            (row, one, _said(row, Forgotten(by=by, reason=reason, kept=one))) for row, one in zip(found, kept, strict=True)
+        ]
 
         def work(tx: Transaction) -> Erased:
             alone(tx.db)
@@ -88,9 +98,10 @@ class Retention(ABC):
             after += sum(len(one.data or b"") for one in shorter)
         if dry_run:
             owners = await self._read(lambda db: compact.drop_owners(db, self._living(db), dry=True))
+            scrubbed = False
         else:
             owners = await self._write(lambda tx: compact.drop_owners(tx.db, tx.alive, dry=False))
-            await self._scrub()
+            scrubbed = await self._scrub()
         return Compacted(
             runs=runs,
             payloads=payloads,
@@ -100,6 +111,7 @@ class Retention(ABC):
             file_before=file_before,
             file_after=max(0, file_before - before + after) if dry_run else await self._size(),
             done=not dry_run,
+            scrubbed=scrubbed,
         )
 
 

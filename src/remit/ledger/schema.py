@@ -137,7 +137,7 @@ def translate(error: Exception, path: Path | None = None) -> LedgerError:
             return error
         case apsw.NotADBError():
             return LedgerError(f"{name} is not a database; name another file", code="ledger.foreign", retryable=False)
-        case apsw.CorruptError():
+        case apsw.CorruptError() | UnicodeDecodeError():  # or a text that is none
             return LedgerError(f"{name} is damaged; restore it from a backup", code="ledger.corrupt", retryable=False)
         case apsw.FullError():
             return LedgerError(f"{name} cannot grow: the disk is full; free some space and try again", code="ledger.full")

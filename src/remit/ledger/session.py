@@ -113,6 +113,8 @@ class Session:
             raise _rolled_back("a statement of the handler had ended it")
         with self._using:
             try:
+                if not self._db.in_transaction:  # a thread that the handler left behind was still writing, and was interrupted
+                    raise _rolled_back("a statement of the handler had ended it")
                 return self._commit(prepared)
             finally:
                 self._close()
@@ -172,7 +174,7 @@ class Session:
             ambient.reach("transact.applied")
             execute(self._db, "COMMIT")
             ambient.reach("transact.committed")
-        except apsw.ConstraintError as error:
+        except (apsw.ConstraintError, apsw.SQLError) as error:  # the latter: a foreign key of its that fits no table of ours
             raise _rolled_back("what it wrote does not keep a constraint of its tables") from error
         except (apsw.Error, OSError) as error:
             _log.error("a transaction could not be committed: %s", type(error).__name__)
@@ -207,8 +209,8 @@ def _bound(values: SqlValues) -> Row:
 
 
 def _judge(action: int, one: str | None, two: str | None, schema: str | None, inner: str | None) -> int:
-    del schema, inner
-    return apsw.SQLITE_OK if allowed(action, one, two) else apsw.SQLITE_DENY
+    del inner
+    return apsw.SQLITE_OK if allowed(action, one, two, schema) else apsw.SQLITE_DENY
 
 
 def _rolled_back(why: str) -> LedgerError:

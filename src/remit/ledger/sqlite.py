@@ -271,7 +271,7 @@ class SqliteLedger(StoreLedger):
         db = connect(self.path)
         try:
             return verify(db, run, head)
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise translate(error, self.path) from error
         finally:
             db.close()
@@ -319,7 +319,7 @@ class SqliteLedger(StoreLedger):
         try:
             with opened.reading:
                 return query(opened.reader)
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise translate(error, self.path) from error
 
     def _living(self, db: Database) -> Callable[[OwnerId], bool]:

@@ -18,12 +18,13 @@ from remit.errors import LedgerError
 from remit.ledger.account import Account, faults_of_approval, faults_of_operation
 from remit.ledger.chain import Header, commitment_of, first_link, link
 from remit.ledger.head import faults_of_head
+from remit.ledger.hide import kept, secret_of
 from remit.ledger.pack import unpacked
 from remit.ledger.row import APPROVAL, INBOX, OPERATION, RUN, approval_of, delivered_of, operation_of, run_of
 from remit.ledger.sql import Database, Row, rows
 from remit.types.codec import decode_event
 from remit.types.delivery import Decision
-from remit.types.event import ChildStarted, Event, OperationMoved, RunStarted
+from remit.types.event import ChildStarted, Event, Forgotten, OperationMoved, RunStarted
 from remit.types.head import Heads
 from remit.types.ident import OperationId, RunId
 from remit.types.run import RunRow
@@ -31,6 +32,7 @@ from remit.types.run import RunRow
 __all__ = ["verify"]
 
 _FORGOTTEN = "run.forgotten"
+_OTHER = "are not as they were when it was forgotten"
 
 T = TypeVar("T")
 
@@ -91,6 +93,8 @@ def _run(db: Database, row: RunRow, account: Account) -> list[str]:
             started = event if isinstance(event, RunStarted) else started
             if isinstance(event, ChildStarted):
                 account.children.setdefault(event.child, row.id)
+            if isinstance(event, Forgotten) and event.kept != kept(db, row.id, secret_of(db) or b""):
+                faults.append(f"run {row.id}: its row, operations or approvals, or the secret of the ledger, {_OTHER}")
     if (row.sequence, row.head) != (sequence, head.hex() if sequence else ""):
         faults.append(f"run {row.id}: its row stands at event {row.sequence}, the chain at {sequence} or under another hash")
     if (row.forgotten_ms is not None) != (said_last == _FORGOTTEN):

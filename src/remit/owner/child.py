@@ -20,6 +20,7 @@ from remit.owner.child_end import end_of
 from remit.owner.drive import closed_here, launch
 from remit.owner.follow import row_of
 from remit.owner.head import first_events
+from remit.owner.join import moves_below
 from remit.owner.record import end_without_agent, record, take_or_record
 from remit.owner.request import Request
 from remit.owner.share import narrowed
@@ -113,7 +114,10 @@ class Children:
             if not await take_or_record(state, row, scene.principal):
                 await _first(cancelled, state.ledger.changed(seen, timeout_s=_LOOK_S))
         elif row.status == "paused":
-            return await _waits(state, row)
+            waits = await _waits(state, row)
+            if waits.approvals or not await moves_below(state, child, scene.principal):
+                return waits
+            await _first(cancelled, state.ledger.changed(seen, timeout_s=_LOOK_S))
         else:
             await _first(cancelled, state.ledger.changed(seen, timeout_s=_LOOK_S))
         return None
@@ -153,21 +157,7 @@ async def _begin(state: State, scene: Scene, plan: Plan, child: RunId) -> None:
     principal = _lent(scene.principal, plan.tool.lends)
     label = plan.proposal.label
     request = Request(parts=(Text(str(plan.arguments.get("task", "")), label),), scopes=principal.scopes)
-    now_ms = ambient.now_ms()
-    row = RunRow(
-        id=child,
-        root=scene.root,
-        agent=bound.agent.name,
-        tenant=principal.tenant,
-        subject=principal.subject,
-        conversation=None,
-        request_id=None,
-        request_digest=None,
-        status="active",
-        parent=scene.run,
-        created_ms=now_ms,
-        updated_ms=now_ms,
-    )
+    row = _row(scene, child, bound.agent.name)
     first, *rest = first_events(bound, principal, request, row, context=label)
     assert isinstance(first, RunStarted)
     started = replace(
@@ -188,6 +178,24 @@ async def _begin(state: State, scene: Scene, plan: Plan, child: RunId) -> None:
         first=lambda driver: driver.begin((started, *rest), create=create),
         history=Transcript(),
         drains=True,
+    )
+
+
+def _row(scene: Scene, child: RunId, agent: str) -> RunRow:
+    now_ms = ambient.now_ms()
+    return RunRow(
+        id=child,
+        root=scene.root,
+        agent=agent,
+        tenant=scene.principal.tenant,
+        subject=scene.principal.subject,
+        conversation=None,
+        request_id=None,
+        request_digest=None,
+        status="active",
+        parent=scene.run,
+        created_ms=now_ms,
+        updated_ms=now_ms,
     )
 
 

@@ -38,7 +38,7 @@ async def end_of(ledger: Ledger, row: RunRow, state: RunState) -> ChildEnd:
     unsure = [one for one in found if one.state != "succeeded"]
     if end.how == "finished":
         answer = None if end.answer is None else cast("Json", json.loads(end.answer))
-        return ChildEnd(outcome=Succeeded(value=answer), label=state.label, changed=bool(happened))
+        return ChildEnd(outcome=Succeeded(value=answer), label=state.label, changed=bool(found))
     detail = end.explanation
     if unsure:
         outcome = unknown("agent.unknown", f"({end.reason})", operation=unsure[0].id)

@@ -40,7 +40,7 @@ def failure_of(error: Exception) -> Failure:
 
 
 def _steps(error: BaseException) -> Iterator[StepFailed]:
-    """The failed steps in an error: itself, what is in its group, or what it was raised from."""
+    """The failed steps in an error: itself, or those in its group."""
     if isinstance(error, StepFailed):
         yield error
         return

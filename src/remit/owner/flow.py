@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from remit import ambient
-from remit.errors import Conflict, LedgerError, RemitError
+from remit.errors import Conflict, LedgerError, RemitError, RunOwned
 from remit.foreign import ForeignError, contained
 from remit.gate import Held
 from remit.owner.failure import Failure, changed, failure_of, invalid_answer, unanswered, unheard
@@ -82,7 +82,8 @@ class FlowDriver:
         """Go on until the run has ended, or only people can move it; then it is not owned any more.
 
         Raises:
-            LedgerError, RunOwned: what happened here could not be recorded; nothing of the run goes on here.
+            LedgerError: what happened here could not be recorded; nothing of the run goes on here.
+            RunOwned: the same; or it was let go, and goes on with somebody else.
         """
         if self._abandoned:
             raise asyncio.CancelledError
@@ -102,7 +103,7 @@ class FlowDriver:
             await asyncio.gather(listening, return_exceptions=True)
         standing = await standing_of_row(self._state, await row_of(self._state.ledger, self._run))
         if isinstance(standing, Submitted):
-            raise AssertionError("a workflow that was let go is paused or ended")
+            raise RunOwned("another process goes on with the run already", run=self._run)
         return standing
 
     async def _round(self, listening: asyncio.Future[None]) -> bool:
@@ -205,9 +206,9 @@ class FlowDriver:
     async def _fail(self, failure: Failure, track: Track | None = None) -> bool:
         """Nothing goes forward any more: what is done is taken back, unless nobody knows how."""
         await self._held.stop()
-        begun = self._back.begun(failure, () if track is None else track.steps)
+        begun = await self._back.begun(failure, () if track is None else track.steps)
         ambient.reach("workflow.failed")
-        if track is None or not begun.undos:
+        if not begun.undos:
             return await self._end(await self._back.end(begun))
         await self._held.record(begun)
         ambient.reach("undo.begun")

@@ -19,7 +19,7 @@ from remit.types.ident import RunId
 from remit.types.principal import Principal
 from remit.types.run import Paused, RunRow, Standing, Submitted
 
-__all__ = ["resume", "until_still"]
+__all__ = ["moves_below", "resume", "until_still"]
 
 _LOOK_S = 1.0
 
@@ -51,13 +51,13 @@ async def until_still(state: State, run: RunId, caller: Principal | None = None,
                 continue  # another was faster
             if not isinstance(live.driver, Driver):  # a workflow's, whose standing is whole
                 if isinstance(standing, Paused) and (
-                    await _moves_below(state, run) or await is_due(state, await row_of(state.ledger, run))
+                    await moves_below(state, run, caller) or await is_due(state, await row_of(state.ledger, run))
                 ):
                     await state.ledger.changed(seen, timeout_s=_LOOK_S)
                     continue
                 return standing
             ran = live.driver.state
-            if isinstance(standing, Paused) and ran.children and await _moves_below(state, run):
+            if isinstance(standing, Paused) and ran.children and await moves_below(state, run, caller):
                 await state.ledger.changed(seen, timeout_s=_LOOK_S)
                 continue
             return await whole(state.ledger, ran, standing)
@@ -69,7 +69,7 @@ async def until_still(state: State, run: RunId, caller: Principal | None = None,
         elif owned and here and run not in state.live:
             raise _elsewhere(run)
         elif not owned:
-            still = await _still(state, row)
+            still = await _still(state, row, caller)
             if still is not None:
                 return still
         await state.ledger.changed(seen, timeout_s=_LOOK_S)
@@ -95,20 +95,30 @@ async def _can_take(state: State, row: RunRow) -> bool:
     return row.agent in state.names and not state.closing
 
 
-async def _still(state: State, row: RunRow) -> Standing | None:
+async def _still(state: State, row: RunRow, caller: Principal | None) -> Standing | None:
     """The standing of a run that nobody drives, or None where that will change by itself."""
     if row.status == "queued" and not await _behind_paused(state, row):
         return None
     standing, has_children = await standing_with_children(state, row)
-    if has_children and row.status == "paused" and (await _moves_below(state, row.id) or await is_due(state, row)):
+    if has_children and row.status == "paused" and (await moves_below(state, row.id, caller) or await is_due(state, row)):
         return None
     return None if isinstance(standing, Submitted) else standing
 
 
-async def _moves_below(state: State, run: RunId) -> bool:
-    """Whether a run that answers its calls, or one below that, goes on, or will as soon as an owner here has seen it."""
+async def moves_below(state: State, run: RunId, caller: Principal | None) -> bool:
+    """Whether a run that answers its calls, or one below that, goes on. What may go on, and nobody alive drives, is taken up.
+
+    Raises:
+        RemitError: a run below cannot be taken up; who waits would wait for ever.
+    """
     for row in await below(state.ledger, run):
-        if row.status != "ended" and (await is_owned(state, row) or (await _can_take(state, row) and await is_due(state, row))):
+        if row.status == "ended":
+            continue
+        if await is_owned(state, row):
+            return True
+        if await _can_take(state, row) and await is_due(state, row):
+            if row.id not in state.lost:  # that one is tried again after a while
+                await take_or_record(state, row, caller)
             return True
     return False
 

@@ -13,9 +13,10 @@ from remit.errors import Denied, NotFound
 from remit.foreign import contained
 from remit.owner.state import State, recorder_for
 from remit.types.event import Recorded, Resumed, RunStarted
+from remit.types.ledger import Ledger
 from remit.types.principal import Principal
 
-__all__ = ["recorded_principal", "scopes_of_now", "within_parent"]
+__all__ = ["recorded_principal", "scopes_of_now", "within_parents"]
 
 Source = Literal["caller", "principals", "recorded"]
 _PRINCIPALS_S = 3.0
@@ -66,9 +67,21 @@ def recorded_principal(recorded: Iterable[Recorded]) -> Principal:
     return principal
 
 
-def within_parent(recorded: Sequence[Recorded], principal: Principal) -> Principal:
-    """The principal with no scope that a child was not lent when it began."""
-    first = recorded[0].event if recorded else None
-    if not isinstance(first, RunStarted) or first.parent is None:
+async def within_parents(ledger: Ledger, recorded: Sequence[Recorded], principal: Principal, source: Source) -> Principal:
+    """The principal with no scope that a child was not lent when it began; nor, where nobody says what its scopes are now,
+    one that was found gone when a run above it was taken up."""
+    first, scopes = _first_of(recorded), principal.scopes
+    if first is None or first.parent is None:
         return principal
-    return Principal(principal.subject, principal.tenant, principal.scopes & frozenset(first.scopes))
+    scopes &= frozenset(first.scopes)
+    while source == "recorded" and first is not None and first.parent is not None:
+        above = await ledger.read(first.parent)
+        first = _first_of(above)
+        if first is not None and first.protocol:  # a host's run has none: the host says its scopes with each call
+            scopes &= recorded_principal(above).scopes
+    return Principal(principal.subject, principal.tenant, scopes)
+
+
+def _first_of(recorded: Sequence[Recorded]) -> RunStarted | None:
+    first = recorded[0].event if recorded else None
+    return first if isinstance(first, RunStarted) else None

@@ -167,8 +167,8 @@ async def _end(state: State, row: RunRow) -> None:
 
 
 async def _deliver(state: State, row: RunRow) -> None:
-    """Journal settlements, withdrawals and reports; decisions wait for whoever can act on them."""
-    if all(isinstance(one.delivery, _ACTED_ON) for one in await state.ledger.inbox(row.id)):
+    """Journal settlements, withdrawals and reports; decisions wait for whoever can act on them, unless the run has ended."""
+    if row.status != "ended" and all(isinstance(one.delivery, _ACTED_ON) for one in await state.ledger.inbox(row.id)):
         return
     recorded = await state.ledger.read(row.id)
     journal = Journal(
@@ -184,20 +184,30 @@ async def _deliver(state: State, row: RunRow) -> None:
     await journal.commit(claim=True)
     status = row.status
     try:
-        if await _deliver_all(gate, state, scene) and status == "paused" and (not row.host or is_workflow(recorded)):
+        if (
+            await _deliver_all(gate, state, scene, ended=status == "ended")
+            and status == "paused"
+            and (not row.host or is_workflow(recorded))
+        ):
             status = "active"
     finally:
         await journal.commit(status=status, release=True, expires_ms=row.expires_ms)
 
 
-async def _deliver_all(gate: Gate, state: State, scene: Scene) -> bool:
+async def _deliver_all(gate: Gate, state: State, scene: Scene, *, ended: bool) -> bool:
     """Whether something was withdrawn, so that the run may go on: whoever has its agent takes it up then."""
     withdrawn = False
     for one in await state.ledger.inbox(scene.run):
         if not isinstance(one.delivery, _ACTED_ON):
             await gate.deliver(one, scene)
             withdrawn = withdrawn or isinstance(one.delivery, Withdrawal)
+        elif ended:  # nobody will: it came when the run was just ending
+            scene.journal.note(*_said(one.delivery), taken=(one.id,))
     return withdrawn
+
+
+def _said(delivery: object) -> tuple[Event, ...]:
+    return (CancelRequested(by=delivery.by, reason=delivery.reason),) if isinstance(delivery, CancelRun) else ()
 
 
 def _scene(row: RunRow, recorded: list[Recorded], journal: Journal) -> Scene:

@@ -12,7 +12,7 @@ from remit.loop import Driver, RunSpec, Transcript
 from remit.loop.driver import need_protocol
 from remit.model import ScriptedModel
 from remit.owner.drive import launch
-from remit.owner.principal import recorded_principal, scopes_of_now, within_parent
+from remit.owner.principal import recorded_principal, scopes_of_now, within_parents
 from remit.owner.standing import standing_of_row
 from remit.owner.start import start_queued
 from remit.owner.state import State
@@ -73,7 +73,7 @@ async def take_up(state: State, row: RunRow, caller: Principal | None = None) ->
     recorded = await state.ledger.read(row.id)
     need_protocol(row.id, protocol_of(recorded), bound.model)
     principal, source = await scopes_of_now(state, recorded_principal(recorded), caller)
-    principal = within_parent(recorded, principal)
+    principal = await within_parents(state.ledger, recorded, principal, source)
     resumed = Resumed(
         owner=state.ledger.owner,
         scopes=tuple(sorted(principal.scopes)),

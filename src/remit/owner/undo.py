@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from remit.errors import Conflict
 from remit.gate import Held
 from remit.owner.failure import Failure, said
 from remit.types.budget import Budget
@@ -16,7 +15,7 @@ from remit.types.event import CallEnded, RunEnded, UndoBegun
 from remit.types.ident import CallId
 from remit.types.label import Label
 from remit.types.operation import OperationState
-from remit.types.outcome import Awaiting, Refused, Succeeded, Unknown
+from remit.types.outcome import Awaiting, Succeeded, Unknown
 from remit.types.tree import Undo
 from remit.workflow.step import Step, json_text
 from remit.workflow.track import step_of
@@ -25,7 +24,6 @@ __all__ = ["Back"]
 
 _UNBOUND = Budget(turns=None, calls=None, consecutive_errors=None, repeats=None, approvals=None)
 """There are no more undos than steps, and a limit that is reached is no reason to leave one out."""
-_CHANGED = Refused(code="conflict", message="The undo was made before with other arguments.")
 
 
 class Back:
@@ -38,9 +36,8 @@ class Back:
     def __init__(self, held: Held, label: Callable[[], Label]) -> None:
         self._held = held
         self._label = label
-        self._refused: dict[CallId, Refused] = {}
 
-    def begun(self, failure: Failure, steps: Sequence[Step]) -> UndoBegun:
+    async def begun(self, failure: Failure, steps: Sequence[Step]) -> UndoBegun:
         """What is to be taken back after this failure, the last one first.
 
         Args:
@@ -51,7 +48,7 @@ class Back:
         stuck: list[CallId] = []
         for call in reversed(list(self._changed())):
             undoing = back.get(call)
-            if undoing is None or not self._as_asked(call):
+            if undoing is None or not self._as_asked(call) or await self._held.unsure_below(call):
                 stuck.append(call)
             else:
                 undo = CallId(f"undo:{step_of(call)}")
@@ -66,13 +63,7 @@ class Back:
         assert begun is not None
         await self._held.stop(but={undo.call for undo in begun.undos})
         for undo in begun.undos:
-            try:
-                found = await self._held.call(undo.call, undo.tool, undo.arguments, label=self._label(), budget=_UNBOUND)
-            except Conflict as error:
-                if error.code != "call.changed":
-                    raise
-                self._refused[undo.call] = _CHANGED
-                continue
+            found = await self._held.call(undo.call, undo.tool, undo.arguments, label=self._label(), budget=_UNBOUND)
             if isinstance(found, Awaiting):
                 return found
         return None
@@ -125,14 +116,18 @@ class Back:
         """Why an undo did not take its step back; None if it did."""
         view = self._held.view
         ended = view.answers.get(undo.call)
-        outcome = self._refused.get(undo.call) or (None if ended is None else ended.outcome)
-        if outcome is None:
+        if ended is None:
             return "its undo was not made"
+        outcome = ended.outcome
         if not isinstance(outcome, Succeeded):
             return f"its undo {undo.tool} {said(outcome)}"
         if undo.call in view.edited:
             return f"its undo {undo.tool} was made with an approver's arguments"
-        made = {ended.operation for one in begun.undos if (ended := view.answers.get(one.call)) is not None and ended.changed}
+        made = {
+            view.answers[one.call].operation
+            for one in begun.undos
+            if one.call in view.answers and view.answers[one.call].changed
+        }
         if outcome.repeat and outcome.operation not in made:
             return f"its undo {undo.tool} had been made before, and was not made again"
         return None

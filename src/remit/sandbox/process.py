@@ -19,9 +19,9 @@ from typing import Final, NoReturn, cast
 
 from remit.types.sandbox import End, Said
 
-__all__ = ["FINAL", "Command", "Ended", "converse"]
+__all__ = ["Command", "Ended", "converse"]
 
-FINAL: Final = frozenset({"value", "no_effect", "in_doubt", "raised", "not_started"})
+_FINAL: Final = frozenset({"value", "no_effect", "in_doubt", "raised", "not_started"})
 """After one of these nothing more is heard."""
 
 _CHUNK = 65_536
@@ -181,7 +181,7 @@ class _Talk:
         heard = cast("Said", said)
         self._hear(heard)
         kind = heard.get("kind")
-        if isinstance(kind, str) and kind in FINAL:
+        if isinstance(kind, str) and kind in _FINAL:
             self._finish(End())
 
     def _on_printed(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from remit.canonical import name_of
 from remit.errors import DefinitionError
@@ -37,6 +37,7 @@ __all__ = [
     "Sameness",
     "Told",
     "idempotent",
+    "is_in_doubt",
     "key",
     "manual",
     "reconcile",
@@ -236,6 +237,13 @@ class InDoubt(Exception):
 
     `NoEffect` is the opposite; anything else that a handler of a write raises is in doubt unless the write is `atomic`.
     """
+
+
+def is_in_doubt(error: BaseException) -> bool:
+    """Whether it says so: of several at once, one that is in doubt decides."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(is_in_doubt, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+    return isinstance(error, InDoubt)
 
 
 class NoEffect(Exception):

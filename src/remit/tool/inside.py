@@ -23,7 +23,7 @@ from remit.errors import DefinitionError, InputError
 from remit.tool.arguments import Arguments, Context
 from remit.tool.check import Form
 from remit.tool.contract import Tool
-from remit.tool.effect import InDoubt, NoEffect
+from remit.tool.effect import NoEffect, is_in_doubt
 from remit.tool.result import to_result
 from remit.tool.trail import Trail
 from remit.tool.web import Declined, SyncWeb, Web
@@ -211,7 +211,7 @@ class _Nothing:
 
 
 def _raised(error: BaseException) -> Said:
-    if _is_in_doubt(error):
+    if is_in_doubt(error):
         return {"kind": "in_doubt", **_told(error)}
     if isinstance(error, NoEffect) and not isinstance(error, Declined):  # that is said of a request, and here none is made
         return {
@@ -222,12 +222,6 @@ def _raised(error: BaseException) -> Said:
             "fields": [[one.path, one.message] for one in error.fields],
         }
     return {"kind": "raised", **_told(error)}
-
-
-def _is_in_doubt(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return any(map(_is_in_doubt, cast("BaseExceptionGroup[BaseException]", error).exceptions))
-    return isinstance(error, InDoubt)
 
 
 def _told(error: BaseException) -> Mapping[str, str]:

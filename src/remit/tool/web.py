@@ -82,7 +82,18 @@ class How(TypedDict, total=False):
     key_header: str
 
 
-class Declined(NoEffect):
+class _Heard:
+    """What an error knows of the answer."""
+
+    answer: Answer | None
+
+    @property
+    def status(self) -> int | None:
+        """Of the answer."""
+        return None if self.answer is None else self.answer.status
+
+
+class Declined(_Heard, NoEffect):
     """A request of a write did nothing: it was not sent, or the service says so.
 
     Args:
@@ -100,36 +111,21 @@ class Declined(NoEffect):
         super().__init__(message, retry=retry, retry_after_s=retry_after_s)
         self.answer = answer
 
-    @property
-    def status(self) -> int | None:
-        """Of the answer."""
-        return None if self.answer is None else self.answer.status
 
-
-class Doubtful(InDoubt):
+class Doubtful(_Heard, InDoubt):
     """A request of a write may have had its effect. `answer` is what the service said, as far as it was heard."""
 
     def __init__(self, message: str, *, answer: Answer | None = None) -> None:
         super().__init__(message)
         self.answer = answer
 
-    @property
-    def status(self) -> int | None:
-        """Of the answer."""
-        return None if self.answer is None else self.answer.status
 
-
-class ReadFailed(Exception):
+class ReadFailed(_Heard, Exception):
     """A request that changes nothing brought no answer, or none that is a success; `answer` is that."""
 
     def __init__(self, message: str, *, answer: Answer | None = None) -> None:
         super().__init__(message)
         self.answer = answer
-
-    @property
-    def status(self) -> int | None:
-        """Of the answer."""
-        return None if self.answer is None else self.answer.status
 
 
 class Web(ABC):

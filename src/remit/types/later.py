@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from remit.types.ident import OperationId
+from remit.types.ident import Digest, OperationId
 
 __all__ = ["Contradicted", "Forgotten", "Settled"]
 
@@ -36,8 +36,12 @@ class Contradicted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """All that was said in this run was deleted, at somebody's word. Its headers, commitments and states stay."""
+    """All that was said in this run was deleted, at somebody's word. Its headers, commitments and states stay.
+
+    `kept` is a digest over what stays of its row, its operations and its approvals, of which no other event says anything now.
+    """
 
     by: str
     reason: str
+    kept: Digest
     kind: Literal["run.forgotten"] = "run.forgotten"

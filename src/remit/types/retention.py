@@ -42,6 +42,7 @@ class Compacted:
         owners: rows of processes that have ended long ago.
         file_before, file_after: of the whole store.
         done: False: this is what would be done, and `file_after` is a guess.
+        scrubbed: whether the file was written anew. If not, somebody was in the way, and it is as large as it was.
     """
 
     runs: int
@@ -52,3 +53,4 @@ class Compacted:
     file_before: int
     file_after: int
     done: bool
+    scrubbed: bool

@@ -45,7 +45,7 @@ def place_of(function: object) -> Place | str:
 
 
 def found_at(function: Callable[..., object]) -> Place | str:
-    """Its place, where its module is loaded and the function stands there, as a tool's handler or itself; or why it does not."""
+    """Its place, once its module is loaded, where it stands there itself or as a tool's handler; or why it does not."""
     place = place_of(function)
     if isinstance(place, Place):
         stands: object = getattr(sys.modules.get(function.__module__), place.name, None)

@@ -115,7 +115,7 @@ class Hand(Protocol):
         """The step's outcome, durable; or what it waits for.
 
         Raises:
-            Conflict: `workflow.changed`: under this name another step was made.
+            Conflict: `call.changed`: under this name another step was made.
             RemitError: it could not be recorded; nothing goes on.
         """
         ...

@@ -126,7 +126,7 @@ class Track:
             self.halt()
             return
         step.outcome = found
-        if step.undo is not None and isinstance(found, Succeeded) and not found.repeat:
+        if step.undo is not None and isinstance(found, Succeeded) and not found.repeat and not found.incomplete:
             try:
                 step.back = self._back(step, step.undo, found)
             except InputError as error:

@@ -42,12 +42,12 @@ HERE = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     ("agent", "schedules"),
     [
-        pytest.param(works, 200, id="every kind of tool"),
-        pytest.param(waiting, 80, id="answered while people wait"),
-        pytest.param(chief, 60, id="an agent that asks another"),
-        pytest.param(support(ScriptedModel([], protocol="openai-chat")), 120, id="the demo's billing agent"),
-        pytest.param(load("expense").expense_agent(ScriptedModel([])), 80, id="the expense example"),
-        pytest.param(load("service").support(), 80, id="the service example"),
+        pytest.param(works, 150, id="every kind of tool"),
+        pytest.param(waiting, 50, id="answered while people wait"),
+        pytest.param(chief, 40, id="an agent that asks another"),
+        pytest.param(support(ScriptedModel([], protocol="openai-chat")), 80, id="the demo's billing agent"),
+        pytest.param(load("expense").expense_agent(ScriptedModel([])), 50, id="the expense example"),
+        pytest.param(load("service").support(), 50, id="the service example"),
     ],
 )
 def test_whatever_goes_wrong_every_promise_holds(agent: Agent, schedules: int) -> None:

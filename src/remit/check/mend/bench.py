@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from remit.check.edit import insert, put, remove, span, written
+from remit.check.edit import insert, put, remove, written
 from remit.check.read.responses import OUTPUTS
 from remit.check.rule.rule import Case
 from remit.check.transcript import Call, Item, Result, Transcript
@@ -64,7 +64,7 @@ class Bench:
 
     def cut(self, place: str) -> str:
         """The text at a place."""
-        start, end = span(self.page, place)
+        start, end = self.page.span(place)
         return self.page.text[start:end]
 
     def ids(self) -> Iterator[str]:

@@ -40,11 +40,13 @@ def read_anthropic(whole: Whole) -> Transcript:
     if whole.response is not None:
         page = whole.response_page or whole.page
         said.append(_message(page, whole.response, whole.response_place, received=True))
+    count = next((index for index, one in enumerate(said) if one.role != "system"), len(said))
+    top = [item for one in said[:count] for item in one.items if isinstance(item, Text)]
     return Transcript(
         form="anthropic",
-        system=tuple(_system(request, whole.request_place)),
+        system=(*_system(request, whole.request_place), *top),
         tools=None if request is None else tuple(_tools(request, whole.request_place)),
-        messages=merged(said),
+        messages=merged(said[count:]),
         settings={} if request is None else {key: one for key, one in request.items() if key not in _OURS},
         asked=request is not None,
         reaches=request is not None and string(member(request, "thread"), "type") == "continue",
@@ -134,7 +136,7 @@ def _result(block: Object, place: str) -> Result:
     return Result(
         id=string(block, "tool_use_id"),
         said=said,
-        error=error if isinstance(error, bool) else None,
+        error=error is True,
         place=place,
         raw=dict(block),
     )

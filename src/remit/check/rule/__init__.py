@@ -9,11 +9,12 @@ from remit.check.rule.argument import ARGUMENT
 from remit.check.rule.conduct import CONDUCT
 from remit.check.rule.inject import INJECT
 from remit.check.rule.pair import PAIR
-from remit.check.rule.rule import Case, Finding, Rule, Severity
+from remit.check.rule.rule import Case, Finding, Memory, Rule, Severity
 from remit.check.rule.shape import SHAPE
 from remit.check.rule.thought import THOUGHT
+from remit.check.rule.write import WRITE
 
-__all__ = ["RULES", "Case", "Finding", "Rule", "Severity"]
+__all__ = ["RULES", "Case", "Finding", "Memory", "Rule", "Severity"]
 
-RULES: tuple[Rule, ...] = (*SHAPE, *PAIR, *ARGUMENT, *THOUGHT, *CONDUCT, *INJECT)
+RULES: tuple[Rule, ...] = (*SHAPE, *PAIR, *ARGUMENT, *THOUGHT, *WRITE, *CONDUCT, *INJECT)
 """All of them, in the order in which they look."""

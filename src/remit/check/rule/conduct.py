@@ -11,48 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from remit.check.pair import Pair
+from remit.check.rule.outcome import failed, is_general, words_of
 from remit.check.rule.rule import Case, Found, Rule, found, named, rule
 from remit.check.transcript import Call, Message, Refused, Result, Text
 
-__all__ = ["CONDUCT", "failed", "is_write", "words_of"]
+__all__ = ["CONDUCT"]
 
-_WRITE = re.compile(
-    "add|append|apply|archive|assign|book|cancel|charge|close|commit|create|deactivate|delete|deploy|disable|drop|edit|"
-    "enable|execute|grant|insert|invite|issue|merge|modify|move|order|overwrite|patch|pay|post|publish|purchase|push|"
-    "put|refund|reject|remove|rename|replace|reply|reschedule|reset|reserve|restart|revoke|schedule|send|set|share|"
-    "submit|transfer|trigger|unshare|update|upload|withdraw|write|wire"
-)
-_READ = re.compile("get|list|search|find|read|fetch|lookup|query|show|describe|count|check|view")
-_FAILED = re.compile(
-    r"\W*(error|failed|failure|exception|traceback|invalid|unknown|not found|denied|unauthorized|forbidden|timed? ?out|"
-    r"cannot|could not|unable)\b|.{0,40}\b(error|exception|failed)\b\s*:",
-    re.IGNORECASE,
-)
-_FLAG = re.compile(r"\"(error|success|ok|status)\"\s*:\s*(\"?(?:error|failed|failure|false)\b|\{|\"[^\"]{3})", re.IGNORECASE)
 _ROUNDS = 50
 _SAME = 3
-
-
-def words_of(name: str) -> list[str]:
-    """The words of a tool's name, in lower case."""
-    return [one.lower() for one in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
-
-
-def is_write(name: str) -> bool:
-    """Whether a tool changes something, as far as its name tells: its first verb does."""
-    verb = next((word for word in words_of(name) if _WRITE.fullmatch(word) or _READ.fullmatch(word)), "")
-    return _WRITE.fullmatch(verb) is not None
-
-
-def failed(result: Result) -> bool:
-    """Whether a result says that nothing came of the call."""
-    text = result.text[:400]
-    if result.error is True or _FAILED.match(text) is not None:
-        return True
-    found_flag = _FLAG.search(text)
-    return found_flag is not None and (
-        found_flag[1].lower() == "error" or re.search("error|fail|false", found_flag[2], re.IGNORECASE) is not None
-    )
 
 
 @rule("loop.no_progress", "warning", "The same call brings the same result again and again")
@@ -81,18 +47,6 @@ def _key(call: Call) -> tuple[str, str]:
     return call.name, call.asked
 
 
-@rule("write.repeated", "warning", "The same write was made twice")
-def _twice(case: Case) -> Iterator[Found]:
-    done: set[tuple[str, str]] = set()
-    for pair in case.pairs.pairs:
-        if not is_write(pair.call.name) or failed(pair.result) or not pair.call.name:
-            continue
-        if _key(pair.call) in done:
-            said = f"{named(pair.call)} succeeded before with the same arguments, and was run again"
-            yield found(pair.call, said, "give the write a key of its own, so that the second one is answered with the first")
-        done.add(_key(pair.call))
-
-
 @rule("call.after_refusal", "error", "A call of a refused or cut reply was run")
 def _refused(case: Case) -> Iterator[Found]:
     for message, stop in _stopped(case):
@@ -107,14 +61,10 @@ _BROKEN = ("refusal", "content_filter", "max_tokens", "length", "max_output_toke
 
 def _stopped(case: Case) -> Iterator[tuple[Message, str]]:
     """Messages with calls whose reply was refused or cut, and how."""
-    heard: dict[str, str] = {}
-    for one in case.earlier:
-        for message in one.transcript.messages:
-            if message.received:
-                heard.update({call.id: message.stop for call in message.calls if call.id})
     for message in case.transcript.messages:
         if message.calls:
-            stop = message.stop or next((heard[call.id] for call in message.calls if call.id in heard), "")
+            was = [one.stop for call in message.calls if (one := case.memory.heard(call)) is not None]
+            stop = message.stop or next(iter(was), "")
             if any(isinstance(one, Refused) for one in message.said):
                 yield message, "refusal"
             elif stop in _BROKEN:
@@ -188,11 +138,6 @@ def _claims(message: Message, good: Counter[str]) -> Iterator[Found]:
                 return
 
 
-def is_general(name: str) -> bool:
-    """Whether a tool does what its arguments say: a shell, a program, a query."""
-    return bool({"bash", "shell", "execute", "run", "python", "code", "sql", "command", "http", "request"} & {*words_of(name)})
-
-
 @rule("result.empty", "warning", "An empty result is taken for an error")
 def _empty(case: Case) -> Iterator[Found]:
     pairs: Sequence[Pair] = case.pairs.pairs
@@ -211,4 +156,4 @@ def _nothing(result: Result) -> bool:
     return plain and result.text.strip() in ("", "[]", "{}", "null", "None", '""')
 
 
-CONDUCT: tuple[Rule, ...] = (_stuck, _long, _twice, _refused, _claimed, _empty)
+CONDUCT: tuple[Rule, ...] = (_stuck, _long, _refused, _claimed, _empty)

@@ -21,6 +21,7 @@ _FLAGS = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+")
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all)\b[^.\n]{0,30}"
     r"\b(?:instruction|prompt|message|rule|context)s?"
+    r"|\b(?:ignore|disregard)\s+(?:all\s+)?(?:of\s+)?(?:(?:the|your|my|any|these|those)\s+)?(?:previous|prior|above|earlier)\b"
     r"|<\s*/?\s*(?:system|information|instructions?|important|admin)\s*>"
     r"|\[\s*/?\s*(?:system|inst|admin)\s*\]|<\|(?:im_start|system|start_header_id)"
     r"|^\W{0,6}(?:system|developer)\s*(?:prompt|message|override|note)?\s*:"
@@ -76,7 +77,8 @@ def _near(text: str) -> Iterator[str]:
     """What the orders in a result say; signs of the block of tags are letters that nobody sees."""
     for match in _ORDER.finditer(text):
         yield text[match.start() : match.end() + _REACH]
-    tags = "".join(chr(ord(sign) - 0xE0000) for sign in _FLAGS.sub("", text) if 0xE0020 <= ord(sign) <= 0xE007E)
+    plain = _FLAGS.sub("", text) if _HIDDEN.search(text) else ""
+    tags = "".join(chr(ord(sign) - 0xE0000) for sign in plain if 0xE0020 <= ord(sign) <= 0xE007E)
     if tags:
         yield tags
 

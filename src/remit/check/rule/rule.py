@@ -5,7 +5,7 @@ Knows no protocol. Invariant: a rule is pure; its findings name places and ids, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -13,7 +13,7 @@ from typing import Literal
 from remit.check.pair import Pairs, pairs_of
 from remit.check.transcript import Call, Declared, Item, Message, Result, Transcript
 
-__all__ = ["Case", "Check", "Finding", "Found", "Rule", "Severity", "found", "named", "rule"]
+__all__ = ["Case", "Check", "Finding", "Found", "Memory", "Rule", "Severity", "found", "named", "rule"]
 
 Severity = Literal["error", "warning", "note"]
 """`error`: the provider refuses it, or something was lost. `warning`: it is accepted, and looks wrong. `note`: to know."""
@@ -46,12 +46,42 @@ class Finding:
     line: int = 0
 
 
-class Case:
-    """A transcript with its pairs, and those that stand before it in the same file."""
+class Memory:
+    """What stands before a transcript in the same file, by its calls: which response made one, and with which tools."""
 
-    def __init__(self, transcript: Transcript, earlier: Sequence[Case] = ()) -> None:
+    def __init__(self) -> None:
+        self._heard: dict[tuple[str, str, str], Message] = {}
+        self._tooled: set[tuple[str, str, str]] = set()
+
+    def keep(self, transcript: Transcript) -> None:
+        """Remember one."""
+        for message in transcript.messages:
+            for call in message.calls:
+                if call.id and message.received:
+                    self._heard[_key(call)] = message
+                if call.id and transcript.tools:
+                    self._tooled.add(_key(call))
+
+    def heard(self, call: Call) -> Message | None:
+        """The response that made a call, None where it is not in the file."""
+        return self._heard.get(_key(call))
+
+    def had_tools(self, call: Call) -> bool:
+        """Whether an earlier document of the conversation declared tools."""
+        return _key(call) in self._tooled
+
+
+def _key(call: Call) -> tuple[str, str, str]:
+    """Ids alone are used again in other conversations."""
+    return call.id, call.name, call.asked
+
+
+class Case:
+    """A transcript with its pairs, and what stands before it in the same file."""
+
+    def __init__(self, transcript: Transcript, memory: Memory | None = None) -> None:
         self.transcript = transcript
-        self.earlier = earlier
+        self.memory = memory or Memory()
 
     @cached_property
     def pairs(self) -> Pairs:

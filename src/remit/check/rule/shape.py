@@ -26,9 +26,10 @@ def _role(case: Case) -> Iterator[Found]:
         "openai-chat": "a message of role `tool` with `tool_call_id`",
         "openai-responses": "an item of type `function_call_output`",
     }[case.form]
+    spoken = _spoken(case)
     for message in case.transcript.messages:
         for result in message.results:
-            if _is_foreign(case.form, result) or result.place in _spoken(case):
+            if _is_foreign(case.form, result) or result.place in spoken:
                 yield found(result, "the result is not where this provider wants it", f"send it as {wanted}")
 
 
@@ -133,16 +134,10 @@ def _tools(case: Case) -> Iterator[Found]:
     sent = [message for message in transcript.messages if not message.received]
     if transcript.tools != () or not used or not any(message.calls or message.results for message in sent):
         return
-    hard = case.form == "anthropic" or any(one.transcript.tools for one in _same(case))
+    hard = case.form == "anthropic" or any(case.memory.had_tools(call) for call in transcript.calls)
     said = "calls were made before, and this request declares no tools"
     mend = "send the same tools with every request of the conversation"
     yield found("/tools" if not transcript.place else transcript.place, said, mend, None if hard else "warning")
-
-
-def _same(case: Case) -> Iterator[Case]:
-    """Earlier requests of the same conversation: they made the first calls that are in this one."""
-    ids = {call.id for call in case.transcript.calls if call.id}
-    yield from (one for one in case.earlier if ids & {call.id for call in one.transcript.calls})
 
 
 SHAPE: tuple[Rule, ...] = (_role, _empty, _no_calls, _mixed, _unfit, _schema, _tools)

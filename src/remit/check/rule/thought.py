@@ -18,16 +18,11 @@ _BACK = "append the assistant message whole, as it was received"
 
 
 def _spoken(case: Case) -> Iterator[tuple[Message, Message]]:
-    """Messages that go back, each with the response that they were: its calls have their ids."""
-    heard: dict[str, Message] = {}
-    for one in case.earlier:
-        for message in one.transcript.messages:
-            if message.received:
-                heard.update({call.id: message for call in message.calls if call.id})
+    """Messages that go back, each with the response that they were."""
     for message in case.transcript.messages:
-        ids = [call.id for call in message.calls if call.id in heard]
-        if ids and not message.received:
-            yield message, heard[ids[0]]
+        was = [one for call in message.calls if (one := case.memory.heard(call)) is not None]
+        if was and not message.received:
+            yield message, was[0]
 
 
 def _thoughts(items: tuple[Item, ...]) -> list[str]:

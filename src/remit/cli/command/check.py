@@ -90,14 +90,14 @@ def check(
     do_here(screen, job)
 
 
-def form_of(form: str | None) -> Form | None:
+def form_of(form: str | None, option: str = "--format") -> Form | None:
     """The protocol that was named.
 
     Raises:
         InputError: there is none of that name.
     """
     if form not in (None, "anthropic", "openai-chat", "openai-responses"):
-        raise InputError(f"--format: {form} is none of anthropic, openai-chat, openai-responses", code="check.format")
+        raise InputError(f"{option}: {form} is none of anthropic, openai-chat, openai-responses", code="check.format")
     return form
 
 

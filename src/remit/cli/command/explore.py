@@ -1,4 +1,4 @@
-"""`remit explore`: an agent's runs with every kind of trouble, and whether what is promised held in all of them."""
+"""`remit explore`: the runs of an agent or workflow with every kind of trouble, and whether what is promised held."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Jobs = Annotated[
 
 
 def explore(
-    agent: Annotated[str, typer.Argument(metavar="MODULE:AGENT", help="The agent, or a function that makes it.")],
+    agent: Annotated[str, typer.Argument(metavar="MODULE:AGENT", help="The agent or workflow, or a function that makes it.")],
     *,
     schedules: Schedules = _SCHEDULES,
     seed: Seed = 0,
@@ -53,7 +53,7 @@ def explore(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Play an agent's runs over and over, with another trouble each time, and check what is promised.
+    """Play the runs of an agent or workflow over and over, with another trouble each time, and check what is promised.
 
     Handlers are replaced by a model of the outside world that keeps books, the model by a script, time by a number: nothing
     outside of this process is asked. Processes die before and after every write and at every step, requests, proposals and
@@ -72,7 +72,7 @@ def explore(
     def job() -> int:
         from remit.testing import explore as play
 
-        subject = load.made_agent(agent)
+        subject = load.made(agent)
         screen.hide(subject.secrets)
         with _bar(screen, shown=not quiet) as told:
             found = play(

@@ -73,13 +73,13 @@ def forget(
 
 
 def _say_forgotten(screen: Screen, report: Erased) -> None:
-    if not report.runs:
+    if report.runs:
+        word = "forgotten" if report.done else "would be forgotten"
+        screen.line(f"{word}: {', '.join(report.runs)}", style="bold")
+        parts = (f"{report.payloads} payloads", f"{report.operations} operations", f"{report.approvals} approvals")
+        screen.line(f"{', '.join(parts)}, {report.blobs} blobs; {_size(report.size)}")
+    else:
         screen.line("it was forgotten already")
-        return
-    word = "forgotten" if report.done else "would be forgotten"
-    screen.line(f"{word}: {', '.join(report.runs)}", style="bold")
-    parts = (f"{report.payloads} payloads", f"{report.operations} operations", f"{report.approvals} approvals")
-    screen.line(f"{', '.join(parts)}, {report.blobs} blobs; {_size(report.size)}")
     if report.done and not report.scrubbed:
         screen.line(
             "somebody was reading, so that old bytes may be left in the file: `remit compact` removes them", style="red"
@@ -122,6 +122,7 @@ def compact(
                     "file_before": report.file_before,
                     "file_after": report.file_after,
                     "done": report.done,
+                    "scrubbed": report.scrubbed,
                 }
             )
         else:
@@ -137,6 +138,8 @@ def _say_compacted(screen: Screen, report: Compacted) -> None:
     screen.line(f"{payloads}: {_size(report.before)} -> {_size(report.after)}")
     about = "" if report.done else " (about)"
     screen.line(f"the ledger: {_size(report.file_before)} -> {_size(report.file_after)}{about}", style="bold")
+    if report.done and not report.scrubbed:
+        screen.line("somebody was in the way, so that the file was not written anew; try again", style="red")
 
 
 def _seconds(age: str) -> float:

@@ -180,7 +180,7 @@ async def _ask(case: Case, tried: Tried, tool: Tool) -> Tried | None:
     operation, said = tried.operation, tried.detail
     await case.scene.journal.flush()
     while True:
-        late_enough = case.scene.journal.now_ms() >= _quiet_ms(operation)
+        late_enough = _left_s(case, operation) <= 0
         counts = late_enough and not case.desk.runs_here(operation.id)
         told, detail = await _inquire(case, operation, tool)
         tried = Tried(operation, None, "\n".join(filter(None, [said, detail])) or None)
@@ -193,14 +193,17 @@ async def _ask(case: Case, tried: Tried, tool: Tool) -> Tried | None:
             return await _did_not(case, tried, tool, detail)
         if late_enough or not case.waits:
             return replace(tried, outcome=unknown("unknown", operation=operation.id))
-        settled = await _hold(case, operation, lambda: case.scene.journal.now_ms() >= _quiet_ms(operation))
+        settled = await _hold(case, operation, lambda: _left_s(case, operation) <= 0)
         if settled is not None:
             return settled
 
 
-def _quiet_ms(operation: Operation) -> int:
-    """From when on an attempt that had not landed cannot land any more."""
-    return (operation.not_after_ms or 0) + round(operation.settle_s * 1000)
+def _left_s(case: Case, operation: Operation) -> float:
+    """How long an attempt that has not landed can still land. A clock that was put ahead does not shorten that for what
+    was begun in this process."""
+    quiet_ms = (operation.not_after_ms or 0) + round(operation.settle_s * 1000)
+    left_s = (quiet_ms - case.scene.journal.now_ms()) / 1000
+    return max(left_s, case.desk.at_work.left_s(operation.id))
 
 
 async def _inquire(case: Case, operation: Operation, tool: Tool) -> tuple[object, str | None]:
@@ -251,7 +254,7 @@ async def _commit(case: Case, operation: Operation, step: Moved, changes: tuple[
 async def _hold(case: Case, operation: Operation, over: Callable[[], bool]) -> Tried | None:
     """Wait until `over`, at most until the operation is quiet; an end that is reported meanwhile is returned."""
     while not over():
-        left_s = (_quiet_ms(operation) - case.scene.journal.now_ms()) / 1000
+        left_s = _left_s(case, operation)
         if left_s <= 0:
             return None
         await case.scene.woken.heard(min(_LOOK_S, left_s))

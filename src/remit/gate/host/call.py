@@ -43,6 +43,7 @@ _KEPT = 256
 _LOOK_S = 0.5
 _WAIT_S = 30.0
 _RETRIES = 50
+_FIRST = ("journal.sequence", "request.exists", "run.owned", "inbox.taken")
 _DISPATCHED = ("dispatched", "unknown", "succeeded", "failed")
 
 
@@ -82,7 +83,7 @@ class Sessions:
                     return await self._answer(session, proposal, principal, named)
                 except (Conflict, RunOwned) as lost:
                     # another process was there first; what is not claimed has started no effect
-                    if lost.code not in ("journal.sequence", "request.exists", "run.owned") or session.journal.owned:
+                    if lost.code not in _FIRST or session.journal.owned:
                         raise
                     self._known.pop(run, None)
                 finally:
@@ -219,7 +220,7 @@ class Sessions:
             begun = known is not None and known.child is not None
             plan = None if begun else await self._plan(session, proposal, scene, known)
         if begun:
-            await rejoin(self._desk, replace(proposal, again=True), scene)
+            await rejoin(self._desk, replace(proposal, again=True), scene, below=None if known is None else known.below)
         elif plan is not None:
             await execute(self._desk, plan, scene)
         await session.journal.leave(lambda: session.in_flight == 1)
@@ -260,6 +261,9 @@ class Sessions:
         holder = known if known.joined is None else session.view.calls.get(known.joined, known)
         name = known.below[0] if known.below else holder.approval
         approval = None if name is None else await self._desk.ledger.approval(name)
+        if approval is None and known.child is not None:
+            message = f"run {known.child}, which answers the call, waits for a process that has its agent; ask again later"
+            raise RunOwned(message, code="call.child", run=session.run, child=known.child)
         if approval is None:
             raise RunOwned("the call is not answered yet; ask again", run=session.run)
         return Awaiting(approval.id, approval.operation, approval.preview)

@@ -17,6 +17,8 @@ from remit.gate.host.call import Sessions
 from remit.gate.host.session import HostCall, HostJournal, Session, View
 from remit.gate.reconsider import void_changed
 from remit.gate.scene import Proposal
+from remit.gate.tree import operations_of
+from remit.tool import Arguments
 from remit.types.budget import Budget
 from remit.types.change import Create
 from remit.types.event import (
@@ -48,12 +50,11 @@ class HeldView(View):
     """The fold of a run that is held.
 
     Attributes:
-        considered, answers: what the gate made of each call first, and how it ended; in order.
+        answers: how each call ended, in order.
         edited: the calls of which an approver said yes to other arguments.
         undoing: what is to be taken back, once that has begun.
     """
 
-    considered: dict[CallId, CallConsidered] = field(default_factory=dict[CallId, CallConsidered])
     answers: dict[CallId, CallEnded] = field(default_factory=dict[CallId, CallEnded])
     edited: set[CallId] = field(default_factory=set[CallId])
     undoing: UndoBegun | None = None
@@ -63,8 +64,6 @@ class HeldView(View):
         View.fold(self, recorded)
         event = recorded.event
         match event:
-            case CallConsidered():
-                self.considered.setdefault(event.call, event)
             case CallEnded():
                 self.answers.setdefault(event.call, event)
             case ApprovalDecided() if event.edited is not None and event.edited != self._asked(event.call):
@@ -75,7 +74,8 @@ class HeldView(View):
                 return
 
     def _asked(self, call: CallId) -> Digest | None:
-        return self.considered[call].digest if call in self.considered else None
+        known = self.calls.get(call)
+        return None if known is None or known.arguments is None else Arguments(known.arguments).digest
 
 
 class Held:
@@ -195,6 +195,11 @@ class Held:
     async def unsure(self) -> tuple[OperationId, ...]:
         """Operations of the run, and of those below it, that may have happened, or may still."""
         return await self._sessions.unsure(self._here)
+
+    async def unsure_below(self, call: CallId) -> bool:
+        """Whether the run that answered a call has operations, its own or further down, that may have happened."""
+        child = self.view.calls[call].child
+        return child is not None and bool(await operations_of(self._desk.ledger, child, state=("dispatched", "unknown")))
 
     # others, and letting go
 

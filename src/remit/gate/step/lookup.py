@@ -1,7 +1,7 @@
 """Step 5, look up: whether this effect has happened, is happening, was declined, or is in doubt.
 
 Knows operations; asks nobody. Invariant: a key that is held is answered from its holder, whoever
-proposes it, and a person who declined is not asked again in the same run.
+proposes it, and a person who declined is not asked again in the same run, nor in another of its tree.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from remit.gate.code import refuse, unknown
 from remit.gate.desk import Desk
 from remit.gate.draft import Draft, Stop
 from remit.gate.scene import Scene
+from remit.gate.tree import below
 from remit.tool import Tool
 from remit.types.codec import decode_outcome
 from remit.types.event import OperationMoved
@@ -89,10 +90,24 @@ async def _in_this_run(draft: Draft) -> Stop | Join | None:
         for row in rows
         if row.state == "awaiting_approval" and row.key == draft.key and row not in same
     )
-    if any(row.closed == "denied" for row in same):
+    if any(row.closed == "denied" for row in same) or await _declined_beside(draft):
         return Stop("lookup", refuse("denied"))
     left_s = max((_wait_s(row, scene) for row in rows if row.state == "failed" and row.key == draft.key), default=0.0)
     return Stop("lookup", refuse("retry.early", retry_after_s=left_s)) if left_s > 0 else None
+
+
+async def _declined_beside(draft: Draft) -> bool:
+    """Whether a person said no to the same in another run of this tree: who delegates does not get to ask again."""
+    scene, desk = draft.scene, draft.desk
+    if scene.run == scene.root and not any(tool.effect.kind == "agent" for tool in desk.tools.tools):
+        return False
+    for run in (scene.root, *(row.id for row in await below(desk.ledger, scene.root))):
+        if run == scene.run:
+            continue
+        rows = await desk.ledger.operations(run=run, tool=draft.resolved.name, state=("closed",), limit=None)
+        if any(row.closed == "denied" and row.arguments_digest == draft.valid.digest for row in rows):
+            return True
+    return False
 
 
 def _wait_s(row: Operation, scene: Scene) -> float:

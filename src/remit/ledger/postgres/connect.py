@@ -40,7 +40,7 @@ _WAY = {
 its server knows it before the server gives its lock away."""
 
 _SET = f"""
-SET standard_conforming_strings TO on; SET client_encoding TO 'UTF8'; SET TimeZone TO 'UTC'; SET row_security TO off;
+SET standard_conforming_strings TO on; SET client_encoding TO 'UTF8';
 SET lock_timeout TO {LOCK_MS}; SET statement_timeout TO 0;
 SET idle_session_timeout TO 0; SET default_transaction_read_only TO off;
 SET default_transaction_isolation TO 'read committed';

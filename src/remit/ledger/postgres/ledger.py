@@ -252,6 +252,7 @@ class PostgresLedger(StoreLedger):
         db = connect(self._place, "late")
         try:
             tx = Transaction(db, OwnerId(""), lambda _: False)
+            version_of(db, self._place, create=False)
             execute(db, "BEGIN")
             post.post(tx, run, report)
             execute(db, "COMMIT")

@@ -21,7 +21,7 @@ from remit.errors import LedgerError
 from remit.ledger.postgres.connect import Place
 from remit.ledger.postgres.database import Again, Gone, PostgresDatabase, lock_number
 from remit.ledger.sql import one, rows
-from remit.types.ident import OwnerId, RunId
+from remit.types.ident import Json, OwnerId, RunId
 
 __all__ = ["OwnerSession", "alive_in", "channel_of", "lost", "owner_lock"]
 
@@ -124,11 +124,12 @@ class OwnerSession:
         told: set[RunId] = set()
         heard = everything = False
         while (note := wire.notifies()) is not None:
-            said = json.loads(note.extra)
-            if said[0] != self.owner:
-                heard = True
-                everything = everything or said[1] is None
-                told.update(said[1] or ())
+            owner, runs = _said(note.extra)
+            if owner == self.owner:
+                continue
+            told.update(runs or ())
+            everything = everything or runs is None
+            heard = True
         if everything:
             self._look()
         elif heard:
@@ -145,3 +146,18 @@ class OwnerSession:
         self.lost = True
         self._db.close()
         self._told([])
+
+
+def _said(note: bytes) -> tuple[str, list[RunId] | None]:
+    """Who tells, and of which runs' inboxes; None where it cannot be read, or were too many to say."""
+    try:
+        found: Json = json.loads(note)
+    except ValueError:
+        return "", None
+    match found:
+        case [str(owner), [*runs]]:
+            return owner, [RunId(str(run)) for run in runs]
+        case [str(owner), None]:
+            return owner, None
+        case _:
+            return "", None

@@ -86,6 +86,7 @@ class Teller:
         if self._db is None:
             self._db = self._connect()
             execute(self._db, "SET synchronous_commit TO off")
+            _sweep(self._db)
         told: set[RunId] = set()
         for job in jobs:
             match job:
@@ -123,6 +124,13 @@ def _write(db: PostgresDatabase, deltas: Sequence[Delta], owner: OwnerId) -> Non
             "INSERT INTO remit_delta (run, after, place, owner, text) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (delta.run, delta.after, delta.index, owner, line_of(delta).decode()),
         )
+
+
+def _sweep(db: PostgresDatabase) -> None:
+    """Take away what the dead have left."""
+    for (owner,) in list(rows(db, "SELECT DISTINCT owner FROM remit_delta")):
+        if not alive_in(db, OwnerId(owner)):
+            execute(db, "DELETE FROM remit_delta WHERE owner = ?", (owner,))
 
 
 def _drop(db: PostgresDatabase, run: RunId, owner: OwnerId) -> None:

@@ -76,8 +76,7 @@ class PostgresWriter(Writer):
         begun: Begun | None = None
         tx: Transaction | None = None
         try:
-            db = self._opened()
-            begun = self._beginning.begin(db)
+            db, begun = self._begin()
             tx = Transaction(db, self._owner, partial(alive_in, db))
             answers = run_hopefully(tx, works)
             if answers is None:
@@ -103,6 +102,19 @@ class PostgresWriter(Writer):
         if tx is not None:
             self._told(tx.posted)
         return answers
+
+    def _begin(self) -> tuple[PostgresDatabase, Begun]:
+        """In the session that there is or, if that was ended while it was idle, in another one."""
+        fresh = self._session is None
+        db = self._opened()
+        try:
+            return db, self._beginning.begin(db)
+        except Gone:
+            self._drop()
+            if fresh:
+                raise
+        db = self._opened()
+        return db, self._beginning.begin(db)
 
     def _after_loss(
         self, gone: Gone, answers: list[Answer] | None, size: int, tx: Transaction | None, begun: Begun | None

@@ -46,12 +46,18 @@ class Effect:
 
 @dataclass(slots=True)
 class Books:
-    """What an inspector finds when it is over. `answered`: attempts whose handler gave its result back, in time or late."""
+    """What an inspector finds when it is over.
+
+    Attributes:
+        answered: attempts whose handler gave its result back, in time or late.
+        called_late: runs whose function was called when it was to be taken back already.
+    """
 
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     effects: list[Effect] = field(default_factory=list[Effect])
     answered: list[Attempt] = field(default_factory=list[Attempt])
     refused: list[Attempt] = field(default_factory=list[Attempt])
+    called_late: list[RunId] = field(default_factory=list[RunId])
 
     def happened(self, operation: OperationId) -> bool:
         """Whether the operation had an effect."""

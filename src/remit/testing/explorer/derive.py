@@ -15,7 +15,7 @@ from remit.model import ScriptedCall, call
 from remit.policy import Allow, Ask, Deny, Request, judge
 from remit.testing.explorer.example import VARIANTS, example
 from remit.testing.explorer.scenario import Scenario
-from remit.testing.explorer.stage import every_tool
+from remit.testing.explorer.stage import Subject, every_tool
 from remit.tool import Arguments, Tool
 from remit.types.budget import Budget
 from remit.types.ident import CallId, Json, RunId
@@ -58,9 +58,9 @@ class _Known:
         return call.raw(self.tool.name, arguments.plain_text())
 
 
-def everybody(agent: Agent) -> Principal:
+def everybody(subject: Subject) -> Principal:
     """A principal with every scope that the tools need."""
-    return Principal("alice", "explored", [scope for tool in every_tool(agent) for scope in tool.scopes])
+    return Principal("alice", "explored", [scope for tool in every_tool(subject) for scope in tool.scopes])
 
 
 def derive(agent: Agent) -> Derived:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from remit.agent import Agent
 from remit.ambient import monotonic_s
 from remit.gate import Runner
 from remit.testing.explorer.judge import Explorer, Judged
@@ -17,6 +16,7 @@ from remit.testing.explorer.play import WrapLedger
 from remit.testing.explorer.report import Exploration, Failure
 from remit.testing.explorer.scenario import Scenario
 from remit.testing.explorer.schedule import Schedule
+from remit.testing.explorer.stage import Subject
 from remit.testing.explorer.team import Team
 
 __all__ = ["explore"]
@@ -27,7 +27,7 @@ _SHOWN = 5
 
 
 def explore(
-    agent: Agent,
+    agent: Subject,
     *,
     scenarios: Sequence[Scenario] | None = None,
     schedules: int | Sequence[str] = SCHEDULES,
@@ -40,11 +40,11 @@ def explore(
     runner: Runner | None = None,
     told: Callable[[int, int], None] | None = None,
 ) -> Exploration:
-    """Play schedule after schedule of an agent, with everything outside of it replaced, and say which promises held.
+    """Play schedule after schedule of an agent or a workflow, with all that is outside replaced, and say which promises held.
 
     Args:
-        agent: as the application has it.
-        scenarios: stories of your own; None takes those that follow from the tools.
+        agent: the agent, or the workflow, as the application has it.
+        scenarios: stories of your own; None takes those that follow from the tools, or from the workflow's input.
         schedules: how many, or the texts of some.
         seed: of ids and mixes: the same seed plays the same schedules.
         live: your own handlers run, in place of a model of the outside world.

@@ -28,6 +28,8 @@ def heard(log: list[str]) -> Generator[None]:
     """Inside, what is logged goes there and nowhere else."""
     logger, sink = logging.getLogger("remit"), _Sink(log)
     before = (logger.level, logger.propagate, logger.handlers[:])
+    place = logging._srcfile  # pyright: ignore
+    logging._srcfile = None  # type: ignore[attr-defined]  # where a line was logged is not asked for here, and costs most
     logger.handlers[:] = [sink]
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -35,3 +37,4 @@ def heard(log: list[str]) -> Generator[None]:
         yield
     finally:
         logger.level, logger.propagate, logger.handlers[:] = before
+        logging._srcfile = place  # type: ignore[attr-defined]

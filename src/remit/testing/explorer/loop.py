@@ -17,8 +17,14 @@ from typing import Protocol, TypeVar, TypeVarTuple, cast
 
 __all__ = ["Clock", "Loop"]
 
+_LAST_WORDS = 200
+"""How often something that is dead may wait on its way out."""
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+
+
+class _Gone(BaseException):
+    """Raised where something stood that is dead, and once more wherever it waits on its way out."""
 
 
 class Clock(Protocol):
@@ -209,4 +215,5 @@ def _close(task: _Task[object]) -> None:
         return
     task._log_destroy_pending = False  # type: ignore[attr-defined]
     with contextlib.suppress(BaseException):  # it is dead: nothing that it says counts
-        task.get_coro().close()
+        for _ in range(_LAST_WORDS):
+            task.get_coro().throw(_Gone())

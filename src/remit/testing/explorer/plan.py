@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from remit.testing.explorer.schedule import ASKED, EFFECTS, PEOPLE, REPLIES, At, Schedule, Trouble
+from remit.testing.explorer.schedule import ASKED, CHECKED, EFFECTS, PEOPLE, REPLIES, At, Schedule, Trouble
 from remit.tool import Tool
 
 __all__ = ["Length", "plan"]
@@ -30,27 +30,39 @@ class Length:
     """A scenario, played without trouble.
 
     Args:
-        tools: how often each was tried.
+        tools, checks: how often each was tried.
+        base: what goes wrong in each of its schedules.
         asked: how often a model was asked.
         waits: whether people were.
     """
 
     scenario: str
+    base: tuple[Trouble, ...] = ()
     steps: int
     writes: int
     asked: int
     tools: Sequence[tuple[Tool, int]]
+    checks: Sequence[tuple[str, int]] = ()
     waits: bool
+
+    def with_(self, *troubles: Trouble) -> Schedule:
+        """A schedule of it."""
+        return Schedule(self.scenario, (*self.base, *troubles))
+
+    @property
+    def decides(self) -> Sequence[str]:
+        """What people may do; nothing where that is said already."""
+        return PEOPLE if self.waits and not any(one.kind == "person" for one in self.base) else ()
 
 
 def plan(lengths: Sequence[Length], *, count: int, seed: int) -> list[Schedule]:
     """So many schedules; the first ones are the scenarios without trouble."""
-    plain = [Schedule(one.scenario) for one in lengths]
-    few = _braided([[Schedule(one.scenario, (trouble,)) for trouble in _few(one)] for one in lengths])
+    plain = [one.with_() for one in lengths]
+    few = _braided([[one.with_(trouble) for trouble in _few(one)] for one in lengths])
     chosen = [*plain, *_spread(few, round(count * _FEW) - len(plain))]
-    many = _braided([[Schedule(one.scenario, (trouble,)) for trouble in _at_every_step(one)] for one in lengths])
+    many = _braided([[one.with_(trouble) for trouble in _at_every_step(one)] for one in lengths])
     chosen += _spread(many, round(count * _SINGLES) - len(chosen))
-    pairs = _braided([[Schedule(one.scenario, pair) for pair in _pairs(one)] for one in lengths])
+    pairs = _braided([[one.with_(*pair) for pair in _pairs(one)] for one in lengths])
     chosen += _spread(pairs, round(count * _PAIRS) - len(chosen))
     chance = Random(seed)
     while len(chosen) < count:
@@ -78,8 +90,7 @@ def _spread(items: Sequence[T], most: int) -> list[T]:
 
 def _few(length: Length) -> Iterator[Trouble]:
     """People, the world, the model, and every write."""
-    if length.waits:
-        yield from (Trouble(kind="person", mode=mode) for mode in PEOPLE)
+    yield from (Trouble(kind="person", mode=mode) for mode in length.decides)
     yield from _crashes(length)
     yield from _world(length)
     yield from (Trouble(kind="model", nth=nth, mode=mode) for nth in range(1, length.asked + 1) for mode in REPLIES)
@@ -104,6 +115,9 @@ def _world(length: Length) -> Iterator[Trouble]:
     for tool, tried in length.tools:
         for nth in range(1, tried + 1):
             yield from (Trouble(kind="world", subject=tool.name, nth=nth, mode=mode) for mode in EFFECTS)
+    for name, tried in length.checks:
+        for nth in range(1, tried + 1):
+            yield from (Trouble(kind="check", subject=name, nth=nth, mode=mode) for mode in CHECKED)
 
 
 def _questions(length: Length) -> Iterator[Trouble]:
@@ -119,7 +133,7 @@ def _questions(length: Length) -> Iterator[Trouble]:
 def _pairs(length: Length) -> Iterator[tuple[Trouble, ...]]:
     crashes, world = [*_crashes(length)], [*_world(length)]
     again = [*_crashes(length, since_start=True)]
-    people = [Trouble(kind="person", mode=mode) for mode in PEOPLE] if length.waits else []
+    people = [Trouble(kind="person", mode=mode) for mode in length.decides]
     beside = [Trouble(kind="second", at=At(number, since_start=True)) for number in (1, 9)]
     cancels = [Trouble(kind="cancel", at=At(number)) for number in range(1, length.steps + 1, 5)]
     late = [Trouble(kind="pause", amount=amount) for amount in (3, _HOUR_S)]
@@ -133,6 +147,8 @@ def _pairs(length: Length) -> Iterator[tuple[Trouble, ...]]:
     yield from _both(people, cancels)
     yield from _both(world, people)
     yield from _both(crashes, cancels)
+    ahead = [Trouble(kind="clock", amount=_HOUR_S, at=At(number)) for number in range(1, length.steps + 1, 5)]
+    yield from _both([one for one in world if one.mode == "after"], ahead)
 
 
 def _both(first: Iterable[Trouble], then: Sequence[Trouble]) -> Iterator[tuple[Trouble, ...]]:
@@ -152,8 +168,8 @@ def _mixed(length: Length, chance: Random) -> Schedule:
     for _ in range(chance.randint(0, 2)):
         if pool:
             troubles.append(chance.choice(pool))
-    if length.waits and chance.random() < 0.3:
-        troubles.append(Trouble(kind="person", mode=chance.choice(PEOPLE)))
+    if length.decides and chance.random() < 0.3:
+        troubles.append(Trouble(kind="person", mode=chance.choice(length.decides)))
     for since_start in (False, True, True)[: chance.randint(0, 3)]:
         troubles.append(_at_random(length, chance, "crash", since_start=since_start))
     for kind in ("cancel", "again", "second"):
@@ -161,11 +177,13 @@ def _mixed(length: Length, chance: Random) -> Schedule:
             troubles.append(_at_random(length, chance, kind, since_start=False))
     if chance.random() < 0.15:
         at = At(chance.randint(1, length.steps))
-        troubles.append(Trouble(kind="clock", amount=chance.choice((_HOUR_S, -_HOUR_S, _DAYS_S, -_DAYS_S)), at=at))
+        lands_late = any(one.mode == "after" for one in troubles)  # nobody can know that after a crash, and a clock put ahead
+        ahead = () if lands_late else (_HOUR_S, _DAYS_S)
+        troubles.append(Trouble(kind="clock", amount=chance.choice((*ahead, -_HOUR_S, -_DAYS_S)), at=at))
     if chance.random() < 0.15:
         troubles.append(Trouble(kind="model", nth=chance.randint(1, max(length.asked, 1)), mode=chance.choice(REPLIES)))
     troubles.append(Trouble(kind="order", amount=chance.randint(1, 999)))
-    return Schedule(length.scenario, tuple(troubles))
+    return length.with_(*troubles)
 
 
 def _at_random(length: Length, chance: Random, kind: str, *, since_start: bool) -> Trouble:

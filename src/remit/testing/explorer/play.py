@@ -163,12 +163,12 @@ class Play:
         loop = Loop(self._room, number)
         handle = Handle(self._store, partial(self._wrote, number), self._world)
         ledger: Ledger = handle if self._cast.wrap is None else self._cast.wrap(handle)
-        agent = self._cast.stage.altered if self._altered else self._cast.stage.agent
+        subject = self._cast.stage.altered if self._altered else self._cast.stage.subject
         process = Process(
             loop,
             handle,
             ledger,
-            agent=agent,
+            subject=subject,
             scenario=self._cast.scenario,
             people=self._people,
             model=self._speaker.model(),

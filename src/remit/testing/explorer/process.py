@@ -7,9 +7,8 @@ same words and under the same request ids.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from remit.agent import Agent
 from remit.errors import RemitError
 from remit.gate import Runner
 from remit.owner import Asked, Remit, override
@@ -18,10 +17,13 @@ from remit.testing.explorer.loop import Loop
 from remit.testing.explorer.people import Leaves, People
 from remit.testing.explorer.scenario import Scenario
 from remit.testing.explorer.speaker import tagged
+from remit.testing.explorer.stage import Subject
+from remit.types.ident import Json
 from remit.types.ledger import Ledger
 from remit.types.model import Model
 from remit.types.part import untrusted
 from remit.types.run import Paused, Standing
+from remit.workflow import Workflow
 
 __all__ = ["Process"]
 
@@ -37,7 +39,7 @@ class Process:
     Args:
         handle: its own handle of the store.
         ledger: that handle, as the owner is given it.
-        agent: what it serves.
+        subject: what it serves.
         runner: in the place of the one that calls handlers.
 
     Attributes:
@@ -52,7 +54,7 @@ class Process:
         handle: Handle,
         ledger: Ledger,
         *,
-        agent: Agent,
+        subject: Subject,
         scenario: Scenario,
         people: People,
         model: Model,
@@ -65,7 +67,7 @@ class Process:
         self.leaves: Leaves | None = None
         self.remit: Remit | None = None
         self._ledger = ledger
-        self._agent = agent
+        self._subject = subject
         self._scenario = scenario
         self._people = people
         self._model = model
@@ -91,10 +93,11 @@ class Process:
             with override(model=self._model, runner=self._runner):
                 owner = Remit(
                     ledger=self._ledger,
-                    agents=[self._agent],
+                    agents=[] if isinstance(self._subject, Workflow) else [self._subject],
+                    workflows=[self._subject] if isinstance(self._subject, Workflow) else [],
                     deps=deps,
                     principals=self._people.principals,
-                    secrets=self._agent.secrets,
+                    secrets=self._subject.secrets,
                     drain_s=1.0,
                 )
                 async with owner as self.remit:
@@ -108,7 +111,7 @@ class Process:
             self.remit = None
 
     async def _serve_all(self) -> None:
-        numbers = range(len(self._scenario.scripts))
+        numbers = range(self._scenario.requests)
         if self._scenario.conversation:
             for number in numbers:
                 await self._serve(number)
@@ -118,7 +121,7 @@ class Process:
     async def _serve(self, number: int) -> None:
         remit = self._here
         standing = await remit.run(
-            self._agent.name,
+            self._subject.name,
             self._asked(number),
             principal=self._people.now,
             conversation="conversation" if self._scenario.conversation else None,
@@ -131,7 +134,9 @@ class Process:
             standing = await remit.run_to_end(standing.id)
         self.standings[number] = standing
 
-    def _asked(self, number: int) -> Asked:
+    def _asked(self, number: int) -> Asked | Mapping[str, Json]:
+        if isinstance(self._subject, Workflow):
+            return dict(self._scenario.inputs[number])
         text = tagged(self._scenario.request, number)
         return [text, untrusted(self._people.pasted)] if self._scenario.pasted else text
 
@@ -161,7 +166,7 @@ class Process:
         if remit is None:
             return
         standing = await remit.run(
-            self._agent.name,
+            self._subject.name,
             self._asked(0),
             principal=self._people.now,
             conversation="conversation" if self._scenario.conversation else None,

@@ -39,14 +39,15 @@ class Scenario:
         edits: the arguments that a person writes who edits, by tool.
         budget: in place of the agent's.
         children: what the models of other agents say, by the name of the tool that asks them; their task must hold
-            `(task NAME)`.
+            `(task NAME)`, which is added to the task of a workflow's step.
+        inputs: of a workflow, in the place of `turns` and `beside`: the input of each request.
         swaps: what the untrusted result may say, as the calls that a model makes that obeys it. The schedule is played
             once with each, and what nobody approved must not depend on which.
         pasted: whether the order is in what the user pasted, too.
     """
 
     name: str
-    turns: Script
+    turns: Script = ()
     request: str = "Do what is to be done."
     beside: Sequence[Script] = ()
     principal: Principal | None = None
@@ -58,8 +59,14 @@ class Scenario:
     children: Mapping[str, Script] = field(default_factory=dict[str, Script])
     swaps: Sequence[Sequence[ScriptedCall]] = ()
     pasted: bool = False
+    inputs: Sequence[Mapping[str, Json]] = ()
 
     @property
     def scripts(self) -> tuple[Script, ...]:
         """What the model says to each request."""
         return (self.turns, *self.beside)
+
+    @property
+    def requests(self) -> int:
+        """How many requests are made."""
+        return len(self.inputs) or len(self.scripts)

@@ -13,10 +13,23 @@ from typing import Literal, cast
 
 from remit.errors import InputError
 
-__all__ = ["ASKED", "EFFECTS", "PEOPLE", "REPLIES", "SETTLES", "At", "Schedule", "Trouble"]
+__all__ = ["ASKED", "CHECKED", "EFFECTS", "PEOPLE", "REPLIES", "SETTLES", "At", "Schedule", "Trouble", "plain_word"]
 
 Kind = Literal[
-    "crash", "unlock", "cancel", "again", "second", "clock", "world", "ask", "model", "person", "settle", "order", "pause"
+    "crash",
+    "unlock",
+    "cancel",
+    "again",
+    "second",
+    "clock",
+    "world",
+    "ask",
+    "check",
+    "model",
+    "person",
+    "settle",
+    "order",
+    "pause",
 ]
 
 EFFECTS = ("lost", "hang", "fail", "refuse", "doubt", "late", "late-refuse", "after", "odd")
@@ -24,6 +37,8 @@ EFFECTS = ("lost", "hang", "fail", "refuse", "doubt", "late", "late-refuse", "af
 done after its time; declined after its time; sent, and done when nobody waits any more; done, with a result that is odd."""
 ASKED = ("cannot", "fail", "hang")
 """How a system of record may answer in place of the truth."""
+CHECKED = ("not", "fail", "hang")
+"""What a workflow's check may find in place of that it is so."""
 REPLIES = ("lost", "slow", "limited", "garbage")
 """What may become of a model's reply."""
 PEOPLE = ("deny", "edit", "late", "twice", "withdraw", "cancel", "revoke", "stricter", "deploy", "alter")
@@ -34,7 +49,7 @@ SETTLES = ("leave",)
 
 _TOKEN = re.compile(
     r"(?P<kind>crash|unlock|cancel|again|second|clock(?P<shift>[+-]\d+))@(?P<next>\+)?(?P<write>w)?(?P<number>\d+)(?P<side>[+-])?"
-    r"|(?P<of>world|ask):(?P<tool>[A-Za-z0-9_.-]+?)(?:\#(?P<nth>\d+))?=(?P<mode>[a-z-]+)"
+    r"|(?P<of>world|ask|check):(?P<tool>[A-Za-z0-9_.-]+?)(?:\#(?P<nth>\d+))?=(?P<mode>[a-z-]+)"
     r"|model\#(?P<turn>\d+)=(?P<reply>[a-z-]+)"
     r"|(?P<plain>person|settle)=(?P<said>[a-z-]+)"
     r"|(?P<count>order|pause)=(?P<amount>\d+)"
@@ -63,7 +78,7 @@ class At:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """One thing that goes wrong. `subject` is a tool, `nth` the attempt, question or request that it befalls."""
+    """One thing that goes wrong. `subject` is a tool or a check, `nth` the attempt, question or request that it befalls."""
 
     kind: Kind
     at: At | None = None
@@ -74,7 +89,7 @@ class Trouble:
 
     def __str__(self) -> str:
         match self.kind:
-            case "world" | "ask":
+            case "world" | "ask" | "check":
                 nth = f"#{self.nth}" if self.nth > 1 else ""
                 return f"{self.kind}:{self.subject}{nth}={self.mode}"
             case "model":
@@ -133,7 +148,7 @@ def _trouble(word: str) -> Trouble:
         raise _unknown(word)
     if found["of"]:
         kind = cast(Kind, found["of"])
-        _known(word, found["mode"], EFFECTS if kind == "world" else ASKED)
+        _known(word, found["mode"], {"world": EFFECTS, "ask": ASKED, "check": CHECKED}[found["of"]])
         return Trouble(kind=kind, subject=found["tool"], nth=int(found["nth"] or 1), mode=found["mode"])
     if found["turn"]:
         _known(word, found["reply"], REPLIES)
@@ -150,6 +165,11 @@ def _trouble(word: str) -> Trouble:
     at = At(int(found["number"]), write=write, since_start=bool(found["next"]), after=side == "+")
     kind = cast(Kind, found["kind"].rstrip("+-0123456789"))
     return Trouble(kind=kind, at=at, amount=int(found["shift"] or 0))
+
+
+def plain_word(text: str) -> str:
+    """The text as a word of a schedule."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", text)
 
 
 def _known(word: str, mode: str, modes: tuple[str, ...]) -> None:

@@ -87,7 +87,7 @@ class Speaker:
             return script(body)
         if self._scenario.swaps and (order := _last_order(body)) is not None and not _obeyed(body):
             return tuple(self._scenario.swaps[order]) or _FINAL
-        return script[turn] if turn < len(script) else _FINAL
+        return script[turn] if turn < len(script) else _last(script)
 
     def _script(self, name: str) -> Script:
         if name.isdigit():
@@ -102,6 +102,11 @@ class Speaker:
             self._known.add(hash(body))
         else:
             self.broken.append(f"{broken.code}: {broken.message}")
+
+
+def _last(script: Sequence[Said]) -> Said:
+    """What is said when everything was: the answer once more."""
+    return script[-1] if script and isinstance(script[-1], str) else _FINAL
 
 
 class _Model(ScriptedModel):

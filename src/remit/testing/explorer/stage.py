@@ -1,4 +1,4 @@
-"""An agent as it is explored: the same description, with the world in the place of everything that is outside of it.
+"""An agent or a workflow as it is explored: the same description, with the world in the place of all that is outside.
 
 Knows agents, tools and the world. Invariant: names, schemas, effects, rules and budgets are the agent's own, and no
 function of it that could reach outside is called, unless it is played live.
@@ -15,14 +15,19 @@ from typing import cast
 from remit.agent import Agent
 from remit.canonical import digest
 from remit.policy import Ask, Request
+from remit.testing.explorer.function import with_function
 from remit.testing.explorer.loop import Loop
 from remit.testing.explorer.scenario import Scenario
 from remit.testing.explorer.world import CANARY, World
 from remit.tool import Arguments, Context, Tool
 from remit.types.ident import Digest, Json
 from remit.types.model import Model
+from remit.workflow import Workflow
 
-__all__ = ["Mood", "Stage", "every_tool", "is_transactional", "scaled"]
+__all__ = ["Mood", "Stage", "Subject", "every_tool", "is_transactional", "scaled"]
+
+Subject = Agent | Workflow
+"""What is explored."""
 
 _LONGEST_S = 2.0
 """The longest timeout of an explored tool. What tools say of time is shortened in proportion."""
@@ -39,14 +44,14 @@ class Mood:
         return Ask(scope="explorer:stricter") if self.strict and request.effect == "write" else None
 
 
-def scaled(agent: Agent) -> float:
-    """What the times of an agent's tools are multiplied with."""
-    longest = max((tool.timeout_s for tool in every_tool(agent)), default=_LONGEST_S)
+def scaled(subject: Subject) -> float:
+    """What the times of its tools are multiplied with."""
+    longest = max((tool.timeout_s for tool in every_tool(subject)), default=_LONGEST_S)
     return min(1.0, _LONGEST_S / longest)
 
 
 class Stage:
-    """The agent, as all processes of all schedules of a scenario have it.
+    """The agent or workflow, as all processes of all schedules of a scenario have it.
 
     Args:
         live: the application's own handlers run.
@@ -56,22 +61,37 @@ class Stage:
         mood: of the application, now.
     """
 
-    def __init__(self, agent: Agent, scenario: Scenario, model: Model, *, live: bool = False) -> None:
+    def __init__(self, subject: Subject, scenario: Scenario, model: Model, *, live: bool = False) -> None:
         self.world: World | None = None
         self.mood = Mood()
         self._scenario = scenario
         self._live = live
         self._model = model
-        self._factor = scaled(agent)
-        self.agent = self._agent(replace(agent, budget=scenario.budget or agent.budget), self._factor)
+        self._factor = scaled(subject)
+        self.subject = self._staged_subject(replace(subject, budget=scenario.budget or subject.budget))
         """As it is at first."""
-        self.altered = _altered(self.agent)
+        self.altered = _altered(self.subject)
         """The same with other contracts of its writes."""
-        self._tools = {tool.name: tool for tool in every_tool(self.agent)}
+        self._tools = {tool.name: tool for tool in every_tool(self.subject)}
 
     def tool(self, name: str) -> Tool | None:
         """Its tool of this name, or that of an agent that answers calls of it."""
         return self._tools.get(name)
+
+    def _staged_subject(self, subject: Subject) -> Subject:
+        if isinstance(subject, Agent):
+            return self._agent(subject, self._factor)
+        tools = tuple(self._step(_timed(tool, self._factor)) for tool in subject.tools)
+        rules = (*subject.policy, self._rule)
+        staged = with_function(subject, tools, lambda: self._now, live=self._live)
+        return replace(staged, policy=rules, secrets=(*subject.secrets, CANARY))
+
+    def _step(self, tool: Tool) -> Tool:
+        """A tool of a workflow: its agents answer in the type that the function expects."""
+        staged = self._staged(tool)
+        if isinstance(tool.agent, Agent) and isinstance(staged.agent, Agent):
+            return replace(staged, agent=replace(staged.agent, answer=tool.agent.answer))
+        return staged
 
     def _agent(self, agent: Agent, factor: float) -> Agent:
         return replace(
@@ -171,23 +191,26 @@ def _process() -> int:
     return loop.process if isinstance(loop, Loop) else 0
 
 
-def every_tool(agent: Agent) -> Iterator[Tool]:
-    """The tools of an agent, and of those that answer calls of it."""
-    for tool in agent.tools:
+def every_tool(subject: Subject) -> Iterator[Tool]:
+    """The tools of an agent or workflow, and of the agents that answer calls of it."""
+    for tool in subject.tools:
         yield tool
         if isinstance(tool.agent, Agent):
             yield from every_tool(tool.agent)
 
 
-def _altered(agent: Agent) -> Agent:
+def _altered(subject: Subject) -> Subject:
     def other(tool: Tool) -> Tool:
         if isinstance(tool.agent, Agent):
-            return replace(tool, agent=_altered(tool.agent))
+            return replace(tool, agent=cast(Agent, _altered(tool.agent)))
         if tool.effect.kind != "write":
             return tool
         return replace(tool, contract=Digest(digest("explorer.altered", tool.contract)))
 
-    return replace(agent, tools=[other(tool) for tool in agent.tools])
+    tools = tuple(other(tool) for tool in subject.tools)
+    if isinstance(subject, Agent):
+        return replace(subject, tools=tools)
+    return replace(subject, tools=tools, agents=tuple(tool.agent for tool in tools if isinstance(tool.agent, Agent)))
 
 
 def _timed(tool: Tool, factor: float) -> Tool:

@@ -19,9 +19,10 @@ from remit.ledger import MemoryLedger
 from remit.testing.explorer.books import Attempt, Books, Effect
 from remit.testing.explorer.room import Room
 from remit.testing.explorer.scenario import MARK, Scenario
-from remit.testing.explorer.schedule import Schedule
+from remit.testing.explorer.schedule import Schedule, plain_word
 from remit.tool import CANNOT_TELL, DID_NOT, Arguments, Context, Happened, InDoubt, NoEffect, Tool
-from remit.types.ident import Json
+from remit.types.event import UndoBegun
+from remit.types.ident import Json, RunId
 
 __all__ = ["CANARY", "World", "now"]
 
@@ -60,6 +61,7 @@ class World:
         self._scenario = scenario
         self._payload = payload
         self._modes = {(one.subject, one.nth): one.mode for one in schedule.of("world")}
+        self._modes |= {(f"check:{one.subject}", one.nth): one.mode for one in schedule.of("check")}
         self._answers = {one.subject: one.mode for one in schedule.of("ask")}
         self._uncommitted: tuple[Tool, Attempt] | None = None
         self._overrun = False
@@ -246,6 +248,28 @@ class World:
         if not self._known(tool, this):
             self.books.effects.append(Effect(this, self._room.now_s))
 
+    # workflows
+
+    def called(self, run: RunId) -> None:
+        """A workflow's function is called."""
+        if any(isinstance(one.event, UndoBegun) for one in now(self._store.read(run))):
+            self.books.called_late.append(run)
+
+    async def check(self, step: str) -> object:
+        """What a check finds that a workflow makes."""
+        mode = self._mode_of(f"check:{plain_word(step)}")
+        await asyncio.sleep(0)
+        match mode:
+            case "not":
+                return f"it is not so: {CANARY}"
+            case "fail":
+                raise Outage(f"not available: {CANARY}")
+            case "hang":
+                await ambient.sleep(60.0)
+            case _:
+                pass
+        return True
+
     # systems of record
 
     async def look(self, tool: Tool, arguments: Arguments, ctx: Context[object]) -> object:
@@ -265,8 +289,11 @@ class World:
         return Happened(self._result(tool)) if self.books.happened(ctx.operation_id) else DID_NOT
 
     def _mode(self, tool: Tool) -> str:
-        self.tried[tool.name] += 1
-        return self._modes.get((tool.name, self.tried[tool.name]), "")
+        return self._mode_of(tool.name)
+
+    def _mode_of(self, subject: str) -> str:
+        self.tried[subject] += 1
+        return self._modes.get((subject, self.tried[subject]), "")
 
     def _result(self, tool: Tool) -> Json:
         """What a tool says when it has done its work; with a secret in it, and with a stranger's bytes if it is not trusted."""

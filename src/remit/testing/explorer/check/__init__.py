@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from remit.testing.explorer.check.answer import answers
+from remit.testing.explorer.check.back import taken_back
 from remit.testing.explorer.check.budget import budgets
 from remit.testing.explorer.check.effect import effects
 from remit.testing.explorer.check.flow import flow
@@ -24,6 +25,7 @@ CHECKS: dict[str, Callable[[Record], list[str]]] = {
     "settled or named unknown": settled,
     "answered once": answers,
     "within budget": budgets,
+    "taken back or named": taken_back,
     "no secret": secrets,
     "non-interference": flow,
 }

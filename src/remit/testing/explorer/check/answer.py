@@ -26,7 +26,7 @@ def answers(record: Record) -> list[str]:
         found += _of_story(record, story)
     requests = Counter(story.row.request_id for story in record.stories)
     found += [f"the request {name} made {count} runs" for name, count in requests.items() if name and count > 1]
-    asked, made = len(record.played.scenario.scripts), sum(story.row.parent is None for story in record.stories)
+    asked, made = record.played.scenario.requests, sum(story.row.parent is None for story in record.stories)
     if made > asked:
         found.append(f"{asked} requests made {made} runs")
     return found
@@ -67,7 +67,7 @@ def _found(value: Json) -> Iterator[str]:
 def _transcript(record: Record, story: Story) -> Iterator[str]:
     """Whether the provider would take the transcript of an ended run back."""
     started = next(story.of(RunStarted), None)
-    if started is None or story.row.status != "ended" or story.row.conversation is not None:
+    if started is None or story.row.status != "ended" or story.row.conversation is not None or story.row.host:
         return
     said = transcript(story.recorded)
     known, name = record.played.known, hash(tuple(said))

@@ -26,7 +26,7 @@ def _of_story(story: Story) -> Iterator[str]:
     for one in story.recorded:
         tally = tally.count(one)
     yield from _kept(story, budget_from_json(started.budget), tally)
-    if story.row.status != "ended" or story.row.parent is not None:
+    if story.row.status != "ended" or story.row.parent is not None or story.row.host:  # a host's are counted from its events
         return
     own = {"turns": tally.turns, "calls": tally.calls, "approvals": tally.approvals, "tokens": tally.tokens}
     booked = story.spent
@@ -36,7 +36,7 @@ def _of_story(story: Story) -> Iterator[str]:
 
 
 def _kept(story: Story, budget: Budget, tally: Tally) -> Iterator[str]:
-    admitted = [event for event in story.of(CallEnded) if not _is_over(event)]
+    admitted = [event for event in story.of(CallEnded) if not _is_over(event) and not event.call.startswith("undo:")]
     replies = list(story.of(Replied))
     last = 0 if not replies else replies[-1].usage.input_tokens + replies[-1].usage.output_tokens
     used = {

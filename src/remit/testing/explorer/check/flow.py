@@ -12,7 +12,7 @@ from remit.canonical import encode
 from remit.testing.explorer.check.record import Record, Story
 from remit.testing.explorer.scenario import MARK
 from remit.tool import Arguments
-from remit.types.event import MessageAppended, OperationMoved, Replied, ResultsAppended
+from remit.types.event import CallConsidered, CallEnded, MessageAppended, OperationMoved, Replied, ResultsAppended
 from remit.types.ident import CallId, call_id, is_of_request
 
 __all__ = ["differences", "flow", "unapproved"]
@@ -32,12 +32,19 @@ def flow(record: Record) -> list[str]:
 
 
 def _tainted(story: Story) -> Iterator[CallId]:
-    """Calls of replies that came after the mark stood in the transcript."""
+    """Calls of replies that came after the mark stood in the transcript; steps that came after it stood in a result."""
     seen = False
+    known: set[CallId] = set()
     for one in story.recorded:
         match one.event:
             case ResultsAppended(wording=wording) | MessageAppended(wording=wording):
                 seen = seen or MARK in wording
+            case CallEnded(outcome=outcome) if story.row.host:
+                seen = seen or MARK in repr(outcome)
+            case CallConsidered(call=call) if story.row.host:
+                if seen and call not in known:
+                    yield call
+                known.add(call)
             case Replied(turn=turn, calls=calls) if seen:
                 yield from (call_id(turn, call.position) for call in calls)
             case _:
