@@ -125,3 +125,26 @@ def test_several_transcripts_are_converted_line_by_line(command: Command, tmp_pa
     said = command("convert", str(path), "--to", "openai-responses")
     assert said.code == 0
     assert [len(json.loads(line)) for line in said.out.splitlines()] == [3, 3, 3]
+
+
+def test_where_one_file_cannot_be_read_none_is_changed(command: Command, broken: Path) -> None:
+    before = broken.read_bytes()
+    assert command("check", "--fix", str(broken), "nowhere.json").code == 2
+    assert broken.read_bytes() == before
+
+
+def test_fix_through_a_link_changes_the_file_and_keeps_its_mode(command: Command, broken: Path) -> None:
+    broken.chmod(0o640)
+    link = broken.with_name("link.json")
+    link.symlink_to(broken)
+    assert "mended" in command("check", "--fix", str(link)).out
+    assert link.is_symlink()
+    assert broken.stat().st_mode & 0o777 == 0o640
+    assert len(json.loads(broken.read_text())["messages"]) == 3
+
+
+def test_cut_and_fix_are_not_asked_for_together(command: Command, broken: Path) -> None:
+    before = broken.read_bytes()
+    said = command("check", str(broken), "--fix", "--cut", "1")
+    assert (said.code, said.out) == (2, "")
+    assert broken.read_bytes() == before

@@ -142,3 +142,11 @@ def test_what_a_real_request_is_converted_to_is_taken_by_the_fake_provider(to: F
         named.setdefault("max_tokens", 100) if to == "anthropic" else None
         assert [one.code for one in check(made.text, form=to).findings if one.severity == "error"] == []
         assert first_broken(RULES[to], Asked(to, json.dumps(named).encode(), Memory())) is None
+
+
+def test_of_several_requests_in_an_array_each_is_its_own_part() -> None:
+    requests = [{"model": "gpt-5", "messages": [{"role": "user", "content": one}]} for one in ("a", "b")]
+    found = documents(json.dumps(requests, indent=2))
+    made = [convert(one, "openai-chat", line=True) for one in found]
+    assert [json.loads(one.text) for one in made if one] == requests
+    assert all("\n" not in one.text for one in made if one)

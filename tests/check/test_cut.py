@@ -86,3 +86,17 @@ def test_wherever_real_traffic_is_cut_the_rest_has_no_open_round() -> None:
             if whole[key]:
                 broken = first_broken(RULES[form], Asked(form, kept.text.encode(), Memory()))
                 assert broken is None or ("result" not in broken.code and "output" not in broken.code)
+
+
+@pytest.mark.parametrize("value", [{"model": "gpt-5", "input": "Hello."}, {"role": "user", "content": "Hello."}])
+def test_where_there_is_no_list_there_is_nothing_to_cut(value: object) -> None:
+    with pytest.raises(InputError, match="this is none"):
+        cut(documents(json.dumps(value))[0], last=1)
+
+
+def test_a_result_is_not_parted_from_the_reference_to_its_call() -> None:
+    reference = {"type": "item_reference", "id": "fc_1"}
+    result = {"type": "function_call_output", "call_id": "a", "output": "x"}
+    items = [{"role": "user", "content": "Go."}, reference, result, {"role": "user", "content": "On."}]
+    kept = cut(documents(json.dumps({"model": "gpt-5", "input": items}))[0], last=2)
+    assert json.loads(kept.text)["input"] == items[3:]

@@ -94,3 +94,18 @@ def test_what_was_refused_is_taken_when_it_is_mended(messages: list[Any]) -> Non
         return provider
 
     assert len(asyncio.run(ask()).broken) == 1
+
+
+def test_what_is_no_message_shifts_nothing_and_no_message_is_lost() -> None:
+    messages = [*PARALLEL, None, {"role": "assistant", "content": "20 degrees."}, {"role": "user", "content": "Thanks."}]
+    assert mend(_anthropic(*messages)).text == _anthropic(*messages)
+    broken = [PARALLEL[0], None, {"role": "assistant", "content": [_answer("a"), _answer("b")]}, *messages[3:]]
+    mended = json.loads(mend(_anthropic(*broken)).text)["messages"]
+    assert mended[1:3] == [PARALLEL[0], None]
+    assert mended[-2:] == messages[3:]
+
+
+def test_the_old_form_of_calls_is_given_no_ids() -> None:
+    call = {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}}
+    text = json.dumps([ASK, call, {"role": "function", "name": "see", "content": "20 degrees"}])
+    assert mend(text).text == text

@@ -112,3 +112,36 @@ def test_tools_that_are_missing_on_the_second_request_are_an_error_and_else_a_wa
     alone, second = check(json.dumps(request)), check(f"{_exchange('tool_calls')}\n{json.dumps(request)}")
     assert [(one.code, one.severity) for one in alone.findings] == [("tools.missing", "warning")]
     assert [(one.code, one.severity) for one in second.findings] == [("tools.missing", "error")]
+
+
+def test_a_request_that_thinks_and_has_no_messages_is_read() -> None:
+    request = {"model": "claude-opus-4-5", "max_tokens": 9, "thinking": {"type": "enabled"}, "system": "", "messages": []}
+    assert check(json.dumps(request)).findings == ()
+
+
+def test_a_message_of_responses_that_is_there_twice_is_found() -> None:
+    said = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Hi."}]}
+    items = [{"role": "user", "content": "Go."}, said, said, {"role": "user", "content": "On."}]
+    (one,) = check(json.dumps({"model": "gpt-5", "input": items})).findings
+    assert (one.code, one.place) == ("id.duplicate", "/input/2")
+
+
+def test_the_answer_of_a_local_shell_names_its_call_by_the_item() -> None:
+    call = {"type": "local_shell_call", "id": "ls_1", "call_id": "call_1", "action": {}, "status": "completed"}
+    items = [{"role": "user", "content": "Go."}, call, {"type": "local_shell_call_output", "id": "ls_1", "output": "{}"}]
+    request = {"model": "gpt-5", "tools": [{"type": "local_shell"}], "input": items}
+    assert check(json.dumps(request)).findings == ()
+
+
+def test_a_place_in_an_array_of_requests_is_in_the_request() -> None:
+    request = {"model": "gpt-5", "messages": [{"role": "user", "content": "Go."}, *_round("a", "look", "{}", "x")]}
+    assert [one.place for one in check(json.dumps([request, request])).findings] == ["/0/tools", "/1/tools"]
+
+
+def test_of_the_last_messages_only_the_one_of_the_assistant_may_be_empty() -> None:
+    def codes(last: dict[str, Any]) -> list[str]:
+        request = {"model": "claude-opus-4-5", "max_tokens": 9, "messages": [{"role": "user", "content": "Go."}, last]}
+        return [one.code for one in check(json.dumps(request)).findings]
+
+    assert codes({"role": "user", "content": []}) == ["message.empty"]
+    assert codes({"role": "assistant", "content": []}) == []

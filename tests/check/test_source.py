@@ -131,3 +131,13 @@ def test_what_is_no_transcript_is_said_to_be_none(text: str) -> None:
     assert {one.code for one in check(text).findings} <= {"source.not_json", "source.unknown"}
     assert check(text).findings != ()
     assert mend(text).text == text
+
+
+def test_tools_that_the_provider_runs_tell_whose_protocol_it_is() -> None:
+    used = {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "look", "server_name": "s", "input": {}}
+    (one,) = documents(json.dumps([{"role": "user", "content": "Go."}, {"role": "assistant", "content": [used]}]))
+    assert one.name == "anthropic messages"
+    listed = {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "s", "tools": []}
+    asked = {"type": "mcp_approval_request", "id": "mcpr_1", "name": "look", "server_label": "s", "arguments": "{}"}
+    (other,) = documents(json.dumps([{"role": "user", "content": "Go."}, listed, asked]))
+    assert other.name == "openai-responses messages"

@@ -6,7 +6,7 @@ import pytest
 
 from cli.conftest import Desk
 
-FAMILY = '''
+FAMILY = """
 from remit import Agent, ScriptedModel, call
 from shop import issue_refund, lookup_order
 
@@ -15,7 +15,7 @@ billing = Agent("billing", model=ScriptedModel([refund, "Refunded."]), tools=[is
 helper = billing.as_tool(description="Refunds charges.")
 ask = call("billing", task="Refund ch_1.")
 support = Agent("support", model=ScriptedModel([ask, "It is done."]), tools=[lookup_order, helper])
-'''
+"""
 DEPS = ("--deps", "shop:make_shop")
 
 

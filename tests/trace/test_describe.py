@@ -62,6 +62,7 @@ def test_what_never_leaves_is_known_field_by_field() -> None:
     assert kept == {
         ("RunStarted", "head"),
         ("RunStarted", "answer_schema"),
+        ("Forgotten", "kept"),
         ("Replied", "wording"),
         ("ResultsAppended", "wording"),
     }

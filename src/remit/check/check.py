@@ -14,8 +14,10 @@ from remit.check.transcript import Form
 
 __all__ = ["SOURCE", "Checked", "check", "check_documents", "wanted"]
 
+_SAVE = "save what the client library sent or got, as JSON in UTF-8; NaN is none, nor is nesting without end"
+
 SOURCE: dict[str, tuple[Severity, str, str, str]] = {
-    "source.not_json": ("error", "The file is no JSON", "this is no JSON", "save what the client library sent or got, as JSON"),
+    "source.not_json": ("error", "The file is no JSON", "this is no JSON", _SAVE),
     "source.unknown": (
         "note",
         "No transcript of a known protocol",

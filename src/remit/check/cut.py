@@ -41,7 +41,8 @@ def cut(document: Document, *, last: int | None = None, before: str | None = Non
         InputError: `check.cut`: there are no messages to cut, or the place is in none of them.
     """
     transcript, whole = read(document), document.whole
-    if transcript is None or whole is None or document.what not in ("request", "messages"):
+    has_list = whole is not None and isinstance(whole.messages, list) and whole.page.text != ""
+    if transcript is None or whole is None or not has_list or document.what not in ("request", "messages"):
         raise InputError("a request or a list of messages can be cut, and this is none", code="check.cut")
     page = Page(document.text.removeprefix("\ufeff"), document.value)
     found = _listed(page, whole.place)
@@ -128,6 +129,9 @@ def _rounds(transcript: Transcript, place: str) -> tuple[_Spans, _Spans]:
             broken += found[-1:] if any(call.waits for call in one.open) else []
     lost = [index for result, _ in pairs.lost if (index := _index(result.place, place)) is not None]
     broken += [(index, index) for index in lost if not transcript.reaches]
+    referred = [_index(at, place) for at, raw in transcript.written if raw.get("type") == "item_reference"]
+    first = min((one for one in referred if one is not None), default=None)
+    found += [(first, index) for index in lost if first is not None and first < index]
     return found, broken
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from remit.check.transcript import Call, Message, Result, Transcript
+from remit.check.value import string
 
 __all__ = ["Pair", "Pairs", "Round", "pairs_of"]
 
@@ -119,9 +120,14 @@ def _match(calls: list[Call], result: Result) -> Call | None:
         if result.kind == "functions" or call.kind == "functions":
             if result.kind == call.kind and result.name == call.name:
                 return call
-        elif result.id and call.id == result.id:
+        elif result.id and result.id in (call.id, _item_id(call)):
             return call
     return None
+
+
+def _item_id(call: Call) -> str:
+    """What a local shell's answer names: the item, where it has no other id."""
+    return string(call.raw, "id") if call.name == "local_shell_call" and isinstance(call.raw, dict) else call.id
 
 
 def _guess(found: Pairs, missed: list[Result], near: Round | None) -> None:

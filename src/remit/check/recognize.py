@@ -20,7 +20,8 @@ Shape = Literal["request", "messages", "exchange", "response", "chunk", "message
 """What an object is. `message` is one message or item; `chunk` one event of a stream."""
 
 _BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document")
-_ITEMS = {*OUTPUTS, *OUTPUTS.values(), "reasoning", "item_reference", "message", "compaction"}
+_HOSTED = ("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "tool_search_output", "compaction")
+_ITEMS = {*OUTPUTS, *OUTPUTS.values(), *_HOSTED, "reasoning", "item_reference", "message"}
 _EVENTS = (
     "message_start",
     "message_delta",
@@ -108,7 +109,7 @@ def _signs(message: Object) -> Iterator[tuple[Form, int]]:
         yield "openai-chat", 1
     for _, part in objects(message.get("content")):
         what = string(part, "type")
-        if what in _BLOCKS or (what == "image" and "source" in part):
+        if what in _BLOCKS or what.endswith(("_tool_use", "_tool_result")) or (what == "image" and "source" in part):
             yield "anthropic", 3
         elif (what.startswith("input_") and what != "input_audio") or what == "output_text":
             yield "openai-responses", 2

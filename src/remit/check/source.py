@@ -31,6 +31,7 @@ class Document:
     Args:
         text: its JSON text. Lines with a message each are one array.
         value: of the text.
+        place: of the transcript in the text, where that is an array of several.
         line: the line of the file that it is, from 1; 0 where it is the whole file.
         layout: `json` is a file of one value, `line` one of several in a file, `lines` one message a line, `events` a
             stream as it came.
@@ -42,6 +43,7 @@ class Document:
 
     text: str
     value: Json
+    place: str = ""
     line: int = 0
     layout: Layout = "json"
     what: str = "nothing"
@@ -116,7 +118,7 @@ def _of_value(text: str, value: Json, form: Form | None) -> list[Document]:
 
 
 def _of_object(text: str, value: Json, inner: Object, base: str, form: Form | None) -> Document:
-    document = Document(text=text, value=value)
+    document = Document(text=text, value=value, place=base)
     page = Page(text, value)
     match shape_of(inner):
         case "request":

@@ -228,7 +228,7 @@ class Transcript:
         tools: what is declared; None where the document is no request and says nothing about it.
         messages: in their order, the response last where there is one.
         settings: all other members of the request, as they were.
-        place: of the document in its file, empty where it is the whole.
+        place: of the request in its document, empty where it is the whole.
         asked: whether it is a whole request, which must be one that its provider takes.
         reaches: earlier messages are kept at the provider, so calls may be there and not here.
     """

@@ -135,7 +135,7 @@ async def booking(flow: Flow[list[str]], order: str) -> str:
 
 def test_a_result_that_cannot_be_made_up_is_named_and_a_scenario_gives_it() -> None:
     exploration = explore(booking, schedules=4)
-    assert exploration.left_out[0].startswith("booking ends as escalated (workflow.error) when nothing goes wrong")
+    assert exploration.left_out[0].startswith("booking: booking ends as escalated (workflow.error) when")
     own = Scenario(name="own", inputs=[{"order": "A-1"}, {"order": "A-2"}], results={"look": {"id": "o1"}})
     exploration = explore(booking, scenarios=[own], schedules=20)
     assert exploration.holds, str(exploration)

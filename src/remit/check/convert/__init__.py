@@ -15,6 +15,7 @@ from remit.check.convert.write import WRITERS, Desk
 from remit.check.pair import pairs_of
 from remit.check.source import Document, read
 from remit.check.transcript import Call, Form, Item, Message, Opaque, Result, Text, Thought, Transcript
+from remit.check.value import Page, listed
 
 __all__ = ["Converted", "Loss", "convert", "neutral"]
 
@@ -47,7 +48,7 @@ def convert(document: Document, to: Form, *, line: bool = False) -> Converted | 
     if transcript is None or whole is None:
         return None
     if transcript.form == to:
-        return Converted(document.text, ())
+        return Converted(_own(document, line=line), ())
     losses = Losses()
     desk = Desk(to, Ids(pairs_of(transcript), to, losses), losses)
     said = [paper for message in transcript.messages for paper in WRITERS[to](message, desk)]
@@ -57,6 +58,15 @@ def convert(document: Document, to: Form, *, line: bool = False) -> Converted | 
             losses.members(place, dict(raw), CARRIED["message"], f"{NAMES[to]} has no place for it")
     paper = _whole(transcript, said, losses, to, whole.request_place)
     return Converted(dumped(paper, line=line), tuple(losses.found))
+
+
+def _own(document: Document, *, line: bool) -> str:
+    """A document as it was written; of an array of several, its own part."""
+    text = document.text
+    if document.place:
+        values = listed(document.value)
+        text = Page(text, document.value).cut(document.place, values[int(document.place[1:])])
+    return text.replace("\r", " ").replace("\n", " ") if line and document.place else text
 
 
 def _is_gone(item: Item) -> bool:

@@ -87,11 +87,13 @@ def _lines_of_one(text: str, document: Document, form: Form | None, codes: Conta
 def _settled(text: str, form: Form | None, codes: Container[str]) -> Mended:
     """One mend after the other, until there is none left."""
     mended: list[str] = []
+    seen = {text}
     while len(mended) < _MOST:
         step = _step(text, form, codes)
-        if step is None or step[0] == text:
+        if step is None or step[0] in seen:
             break
         text = step[0]
+        seen.add(text)
         mended.append(step[1])
     return Mended(text, tuple(mended))
 

@@ -12,7 +12,7 @@ from remit.check.edit import insert, put, remove, written
 from remit.check.read.responses import OUTPUTS
 from remit.check.rule.rule import Case
 from remit.check.transcript import Call, Item, Result, Transcript
-from remit.check.value import Object, Page, load, objects, pointer, string
+from remit.check.value import Object, Page, listed, load, pointer, string
 from remit.types.ident import Json
 
 __all__ = ["Bench", "again"]
@@ -41,11 +41,11 @@ class Bench:
 
     @cached_property
     def messages(self) -> list[Object]:
-        """The listed messages or items."""
+        """The listed messages or items; empty where one is no object."""
         value = self.page.value
         for part in self.place.split("/")[1:]:
             value = value[int(part)] if isinstance(value, list) else value.get(part) if isinstance(value, dict) else None
-        return [one for _, one in objects(value)]
+        return [one if isinstance(one, dict) else {} for one in listed(value)]
 
     def index(self, item: Item | str) -> int | None:
         """In which of the messages an item stands; None for one of the response."""

@@ -60,7 +60,7 @@ def missing_id(bench: Bench) -> str | None:
 
 
 def _joined(bench: Bench, pair: Pair) -> str | None:
-    if bench.index(pair.call) is None or bench.index(pair.result) is None:
+    if not _is_sent(bench, pair) or "functions" in (pair.call.kind, pair.result.kind):
         return None
     one = pair.call.id or pair.result.id or bench.fresh()
     if pair.call.id != one:
@@ -68,10 +68,15 @@ def _joined(bench: Bench, pair: Pair) -> str | None:
     return bench.with_id(bench.page, pair.result, one) if not pair.result.id else None
 
 
+def _is_sent(bench: Bench, pair: Pair) -> bool:
+    """Whether both stand in the request, and not in a response."""
+    return bench.index(pair.call) is not None and bench.index(pair.result) is not None
+
+
 def wrong_id(bench: Bench) -> str | None:
     """Give a result the id of the one call that is left for it."""
     for pair in bench.case.pairs.pairs:
-        if pair.by == "guess" and bench.index(pair.call) is not None and bench.index(pair.result) is not None:
+        if pair.by == "guess" and pair.result.kind != "functions" and _is_sent(bench, pair):
             return bench.with_id(bench.page, pair.result, pair.call.id)
     return None
 
@@ -99,7 +104,7 @@ def _item_twice(bench: Bench) -> str | None:
     seen: dict[str, Object] = {}
     for index, item in enumerate(bench.messages):
         one = string(item, "id")
-        if one and string(item, "type") != "item_reference":
+        if one and string(item, "type") not in ("item_reference", "local_shell_call_output"):
             if one in seen and item == seen[one] and "call_id" not in item:
                 return remove(bench.page, bench.at(index))
             if one in seen and string(item, "type") != "reasoning":
@@ -123,6 +128,6 @@ def duplicate_result(bench: Bench) -> str | None:
 def misplaced(bench: Bench) -> str | None:
     """Move a result to where the provider wants it."""
     for pair in bench.case.pairs.pairs:
-        if not pair.placed and bench.index(pair.call) is not None and bench.index(pair.result) is not None:
+        if not pair.placed and _is_sent(bench, pair):
             return bench.moved(pair.call, pair.result)
     return None

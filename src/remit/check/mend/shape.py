@@ -9,7 +9,7 @@ from remit.check.edit import insert, put, remove, rename, written
 from remit.check.mend.bench import Bench, again
 from remit.check.rule.argument import inner_object
 from remit.check.transcript import Result
-from remit.check.value import Object, Page, load, member, objects, pointer, string
+from remit.check.value import Object, Page, listed, load, member, objects, pointer, string
 from remit.errors import InputError
 from remit.types.ident import Json
 
@@ -78,7 +78,9 @@ def empty_message(bench: Bench) -> str | None:
         return None
     for index, message in enumerate(bench.messages):
         content = message.get("content")
-        last = index == len(bench.messages) - 1
+        last = not any(bench.messages[index + 1 :])
+        if not message:
+            continue
         if bench.form == "openai-chat":
             instead = string(message, "role") == "assistant" and any(message.get(key) for key in _INSTEAD)
             if content in (None, []) and not instead and string(message, "role") == "assistant":
@@ -151,8 +153,10 @@ def _as_user(bench: Bench, index: int) -> str | None:
 def _as_tool(bench: Bench, index: int, raw: Object, result: Result) -> str | None:
     if "tool_call_id" in raw:
         return put(bench.page, pointer("role", base=result.place), written("tool"))
-    message = bench.messages[index]
-    blocks = objects(message.get("content"))
+    content = bench.messages[index].get("content")
+    blocks = objects(content)
+    if len(blocks) != len(listed(content)):
+        return None
     values: list[Json] = [
         {"role": "tool", "tool_call_id": string(block, "tool_use_id"), "content": block.get("content")} for _, block in blocks
     ]

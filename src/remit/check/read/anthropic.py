@@ -48,6 +48,7 @@ def read_anthropic(whole: Whole) -> Transcript:
         tools=None if request is None else tuple(_tools(request, whole.request_place)),
         messages=merged(said[count:]),
         settings={} if request is None else {key: one for key, one in request.items() if key not in _OURS},
+        place=whole.request_place,
         asked=request is not None,
         reaches=request is not None and string(member(request, "thread"), "type") == "continue",
     )

@@ -54,6 +54,7 @@ def read_chat(whole: Whole) -> Transcript:
         tools=None if request is None else tuple(_tools(request, whole.request_place)),
         messages=merged(said[count:]),
         settings={} if request is None else {key: one for key, one in request.items() if key not in _OURS},
+        place=whole.request_place,
         asked=request is not None,
     )
 

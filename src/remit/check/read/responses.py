@@ -64,6 +64,7 @@ def read_responses(whole: Whole) -> Transcript:
         tools=None if request is None else tuple(_tools(request, whole.request_place)),
         messages=merged(said[count:]),
         settings={} if request is None else {key: one for key, one in request.items() if key not in _OURS},
+        place=whole.request_place,
         asked=request is not None,
         reaches=_reaches(request, whole.messages),
     )
@@ -164,7 +165,7 @@ def _result(item: Object, kind: str, place: str) -> Result:
     if call not in ("function_call", "custom_tool_call") and not said:
         said = (Opaque(kind=kind, place=place, raw=dict(item)),)
     return Result(
-        id=string(item, "call_id"),
+        id=string(item, "call_id") or (string(item, "id") if call == "local_shell_call" else ""),
         said=said,
         kind="custom" if call == "custom_tool_call" else "function" if call == "function_call" else "hosted",
         place=place,

@@ -90,12 +90,11 @@ def _twice(case: Case) -> Iterator[Found]:
 
 def _items_twice(case: Case) -> Iterator[Found]:
     seen: set[str] = set()
-    for _, item in case.items():
-        raw = item.raw if isinstance(item.raw, dict) else {}
+    for place, raw in case.transcript.written:
         one = string(raw, "id")
-        if one and string(raw, "type") != "item_reference":
+        if one and string(raw, "type") not in ("item_reference", "local_shell_call_output"):
             if one in seen:
-                yield found(item, f"an item before it has the id {named(one)}", "send each item once")
+                yield found(place, f"an item before it has the id {named(one)}", "send each item once")
             seen.add(one)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from remit.check.rule.rule import Case, Found, Rule, found, named, rule
 from remit.check.transcript import Call, Opaque, Result, Text
-from remit.check.value import Object, member, string
+from remit.check.value import Object, member, pointer, string
 
 __all__ = ["SHAPE"]
 
@@ -64,7 +64,8 @@ def _empty(case: Case) -> Iterator[Found]:
                 yield found(item, "the text block is empty", "leave it out; this provider refuses it")
     sent = [one for message in messages if not message.received for one in message.written]
     for place, raw in sent:
-        if case.form == "anthropic" and not raw.get("content") and (place, raw) != sent[-1]:
+        begun = (place, raw) == sent[-1] and string(raw, "role") == "assistant"
+        if case.form == "anthropic" and not raw.get("content") and not begun:
             yield found(place, "the message says nothing", "leave it out; this provider refuses it")
         if case.form == "openai-chat" and not _speaks(raw):
             yield found(place, "the message says nothing", "leave it out, or keep what the model said in it")
@@ -137,7 +138,7 @@ def _tools(case: Case) -> Iterator[Found]:
     hard = case.form == "anthropic" or any(case.memory.had_tools(call) for call in transcript.calls)
     said = "calls were made before, and this request declares no tools"
     mend = "send the same tools with every request of the conversation"
-    yield found("/tools" if not transcript.place else transcript.place, said, mend, None if hard else "warning")
+    yield found(pointer("tools", base=transcript.place), said, mend, None if hard else "warning")
 
 
 SHAPE: tuple[Rule, ...] = (_role, _empty, _no_calls, _mixed, _unfit, _schema, _tools)

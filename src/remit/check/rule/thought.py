@@ -89,7 +89,7 @@ def _last(case: Case) -> Iterator[Found]:
         if isinstance(message.said[-1] if message.said else None, Thought):
             yield found(message.said[-1], "nothing follows this thought", _BACK)
     enabled = string(member(case.transcript.settings, "thinking"), "type") == "enabled"
-    if enabled and sent[-1].role == "tool" and said and said[-1].calls and not isinstance(said[-1].said[0], Thought):
+    if enabled and said and sent[-1].role == "tool" and said[-1].calls and not isinstance(said[-1].said[0], Thought):
         words = "with thinking enabled, a message with calls begins with the thought that led to them"
         yield found(said[-1].said[0], words, _BACK)
 

@@ -12,6 +12,7 @@ import typer
 
 from remit.cli.exit import FOUND
 from remit.cli.option import JsonOption
+from remit.cli.rewrite import rewrite
 from remit.cli.screen import Screen
 from remit.cli.work import do_here
 from remit.errors import InputError
@@ -73,11 +74,14 @@ def check(
         from remit.check import wanted
 
         rules = wanted(_known(select), _known(ignore))
+        if fix:
+            _refuse(files, cut)
         if cut is not None:
             return _cut(screen, files, form_of(form), cut)
         found: list[tuple[str, Checked, Sequence[str]]] = []
-        for file in files:
-            found.append((file, *_look(file, form_of(form), rules, fix=fix)))
+        # All are read before the first one is changed.
+        for file, text in [(file, text_of(file)) for file in files]:
+            found.append((file, *_look(file, text, form_of(form), rules, fix=fix)))
         if as_json:
             screen.document(_document(found))
         else:
@@ -88,6 +92,14 @@ def check(
         return FOUND if bad else 0
 
     do_here(screen, job)
+
+
+def _refuse(files: Sequence[str], cut: str | None) -> None:
+    """Refuse what cannot be done together with `--fix`."""
+    if cut is not None:
+        raise InputError("--cut prints a transcript, and --fix changes the file; take one of them", code="check.cut")
+    if "-" in files:
+        raise InputError("--fix changes a file, and standard input is none", code="check.file")
 
 
 def form_of(form: str | None, option: str = "--format") -> Form | None:
@@ -124,20 +136,17 @@ def _known(codes: Sequence[str] | None) -> Sequence[str]:
     return codes or ()
 
 
-def _look(file: str, form: Form | None, rules: Sequence[Rule], *, fix: bool) -> tuple[Checked, Sequence[str]]:
+def _look(file: str, text: str, form: Form | None, rules: Sequence[Rule], *, fix: bool) -> tuple[Checked, Sequence[str]]:
     from remit.check import check as run
     from remit.check import mend
 
-    text = text_of(file)
     mended: Sequence[str] = ()
     if fix:
-        if file == "-":
-            raise InputError("--fix changes a file, and standard input is none", code="check.file")
         done = mend(text, form=form, codes={one.code for one in rules})
         if done.text != text:
             text, mended = done.text, done.codes
             try:
-                Path(file).write_bytes(text.encode("utf-8", "surrogateescape"))
+                rewrite(Path(file), text.encode("utf-8", "surrogateescape"))
             except OSError as error:
                 raise InputError(f"{file} cannot be written: {error.strerror}", code="check.file") from None
     return run(text, form=form, rules=rules), mended
@@ -150,7 +159,7 @@ def _show(screen: Screen, file: str, checked: Checked, mended: Sequence[str]) ->
     for code, count in Counter(mended).items():
         screen.line(f"  mended {code}{'' if count == 1 else f' ({count} times)'}", style="green")
     for one in checked.findings:
-        where = f"line {one.line} {one.place}" if one.line else one.place
+        where = f"line {one.line} {one.place}".rstrip() if one.line else one.place
         screen.line(f"  {where or 'the whole'}: {one.severity} {one.code}: {one.message}", style=_STYLES[one.severity])
         screen.line(f"      {one.mend}", style="dim")
 

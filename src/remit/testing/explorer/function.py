@@ -16,10 +16,10 @@ from remit.testing.explorer.world import World
 from remit.tool import Context, Tool
 from remit.types.ident import Json
 from remit.workflow import Flow, Undoing, Workflow
-from remit.workflow.step import TakeBack
-from remit.workflow.track import Track
 
 __all__ = ["with_function"]
+
+TakeBack = Undoing | Callable[[Json], Undoing]
 
 
 def with_function(workflow: Workflow, tools: tuple[Tool, ...], world: Callable[[], World], *, live: bool) -> Workflow:
@@ -45,7 +45,7 @@ class _Flow(Flow[object]):
     """The function's flow: what it names of its workflow is found again among the tools that are there now."""
 
     def __init__(self, flow: Flow[object], workflow: Workflow, world: World | None) -> None:
-        self._now: Track = flow._track  # pyright: ignore[reportPrivateUsage]
+        self._now = flow._track  # pyright: ignore[reportPrivateUsage]
         super().__init__(self._now, principal=flow.principal, deps=flow.deps, run=flow.run)
         self._workflow = workflow
         self._world = world

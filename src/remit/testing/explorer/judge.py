@@ -196,9 +196,9 @@ class Explorer:
 
 def _unfinished(record: Record, scenario: str) -> Iterator[str]:
     """Why what comes after some step of a workflow is not explored."""
-    for event in (event for story in record.stories if story.row.parent is None for event in story.of(RunEnded)):
+    for story, event in ((one, event) for one in record.stories for event in one.of(RunEnded)):
         if event.how != "finished":
-            ends = f"{scenario} ends as {event.how} ({event.reason}) when nothing goes wrong"
+            ends = f"{scenario}: {story.row.agent} ends as {event.how} ({event.reason}) when nothing goes wrong"
             yield f"{ends}; give a Scenario with results= that fit"
 
 
