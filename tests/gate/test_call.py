@@ -134,6 +134,22 @@ def test_a_call_is_made_once_however_often_it_is_asked_for() -> None:
     asyncio.run(go())
 
 
+def test_what_people_say_is_recorded_without_declared_secrets() -> None:
+    async def go() -> None:
+        async with opened() as ledger:
+            gate = gate_of(ledger, Books(), secrets=["hunter2"])
+            waiting = await ask(gate, "refund", {"id": "a", "cents": 900})
+            assert isinstance(waiting, Awaiting)
+            await ledger.decide(Decision(approval=waiting.approval, verdict="denied", by="bob", reason="not with hunter2"))
+            assert isinstance(await ask(gate, "refund", {"id": "a", "cents": 900}), Refused)
+            await ledger.post(RunId("thread"), CancelRun(by="alice", reason="hunter2 is out"))
+            await ask(gate, "look", {"id": "a"}, call="c2")
+            said = [getattr(one.event, "reason", "") for one in await ledger.read(RunId("thread"))]
+            assert [one for one in said if "not with" in one or "is out" in one] == ["not with [redacted]", "[redacted] is out"]
+
+    asyncio.run(go())
+
+
 def test_a_write_is_two_commits_a_read_one_and_the_run_is_free_between_calls(tmp_path: Path) -> None:
     async def go() -> None:
         books = Books()

@@ -331,7 +331,7 @@ class Session:
                         call=row.call,
                         verdict=decision.verdict,
                         by=decision.by,
-                        reason=decision.reason,
+                        reason=desk.redaction.text(decision.reason),
                         edited=None if decision.edited is None else Arguments(decision.edited).digest,
                         answer=decision.answer,
                         trusted=decision.by == row.requester,
@@ -339,7 +339,8 @@ class Session:
                     events = (decided,)
                 self.journal.note(*events, taken=(one.id,))
             case CancelRun() as cancel:
-                self.journal.note(CancelRequested(by=cancel.by, reason=cancel.reason), taken=(one.id,))
+                said = CancelRequested(by=cancel.by, reason=desk.redaction.text(cancel.reason))
+                self.journal.note(said, taken=(one.id,))
             case ChildEnded():  # whoever makes the call again finds it so
                 self.journal.note(taken=(one.id,))
             case _:
