@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
+import remit
 from remit.sandbox import Bubblewrap, Subprocess
 from remit.types.outcome import Failed, FieldError, Succeeded
 from sandbox import handlers
@@ -50,7 +52,8 @@ def test_nothing_of_the_parent_is_there_but_what_was_declared(
     assert isinstance(found, dict)
     assert found["environment"] == {"REGION": "eu"}
     assert found["descriptors"] == ["/dev/null", "pipe", "pipe", "pipe"]
-    assert found["folder"] == []
+    shown = (sys.prefix, sys.base_prefix, handlers.__file__, remit.__file__)  # an interpreter may itself lie in such a folder
+    assert {*found["folder"]} <= {Path(one).parts[2] for one in shown if one.startswith("/tmp/")}  # type: ignore[misc]
     assert found["group is its own"] is True
 
 
