@@ -21,8 +21,9 @@ from remit.ledger.delta import Deltas
 from remit.ledger.facade import StoreLedger
 from remit.ledger.lock import MemoryLock
 from remit.ledger.schema import connect_memory, translate
-from remit.ledger.session import Mark, Session
+from remit.ledger.session import Mark
 from remit.ledger.sql import Database, execute, one, pragma
+from remit.ledger.sqlite_session import SqliteSession
 from remit.ledger.transact import Sessions, transact
 from remit.ledger.transaction import Transaction, Work, run_together
 from remit.ledger.turn import Turn
@@ -141,10 +142,12 @@ class MemoryLedger(StoreLedger):
         self._now()
         return await transact(self._sessions.begin, work, outcome, timeout_s=timeout_s)
 
-    def _session(self, over: Callable[[], None]) -> Session:
+    def _session(self, over: Callable[[], None]) -> SqliteSession:
         """On a copy of the store, as readers of one in memory would see what is not committed."""
         store = self._store
-        return Session(store.copy(), self._now(), self._alive, landed=_never, kept=store.kept, over=lambda: store.over(over))
+        return SqliteSession(
+            store.copy(), self._now(), self._alive, landed=_never, kept=store.kept, over=lambda: store.over(over)
+        )
 
     def post_late(self, run: RunId, report: LateReport) -> None:
         """`post`, from any thread and without waiting; never raises. What cannot be written is logged."""

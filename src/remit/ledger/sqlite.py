@@ -28,8 +28,9 @@ from remit.ledger.delta_reader import DeltaFileReader
 from remit.ledger.delta_writer import DeltaFileWriter
 from remit.ledger.facade import StoreLedger
 from remit.ledger.schema import connect, migrate, refuse_newer, translate
-from remit.ledger.session import Mark, Session
+from remit.ledger.session import Mark
 from remit.ledger.sql import Database, execute, foreign_writes, one, rows
+from remit.ledger.sqlite_session import SqliteSession
 from remit.ledger.transact import Sessions, transact
 from remit.ledger.transaction import Transaction, Work
 from remit.ledger.turn import Turn
@@ -96,10 +97,10 @@ class _Opened:
         self.delta_reader.forget_idle()
         self.look()
 
-    def session(self, over: Callable[[], None]) -> Session:
+    def session(self, over: Callable[[], None]) -> SqliteSession:
         """The next transaction of a handler. Blocks while another process writes."""
         db = connect(self.path)
-        return Session(db, self.owner, self.alive, landed=self.landed, kept=self.kept, over=over)
+        return SqliteSession(db, self.owner, self.alive, landed=self.landed, kept=self.kept, over=over)
 
     def kept(self, _: apsw.Connection, posted: set[RunId]) -> None:
         self.writer.commits += 1

@@ -11,13 +11,13 @@ import contextvars
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import apsw
 
 from remit import ambient
 from remit.errors import LedgerError
-from remit.ledger.append import Prepared, prepare
+from remit.ledger.append import prepare
 from remit.ledger.schema import translate
 from remit.ledger.session import Session
 from remit.ledger.turn import Turn
@@ -75,29 +75,16 @@ class Sessions:
             session.expire()
 
 
-class Opened(Protocol):
-    """A transaction that is open; see `Session`."""
-
-    @property
-    def statements(self) -> Connection: ...
-
-    def roll_back(self) -> None: ...
-
-    def expire(self) -> bool: ...
-
-    def commit(self, prepared: Prepared) -> Committed: ...
-
-
 @dataclass(slots=True)
 class _Attempt(Generic[T]):
     """The thread that the handler runs in, and what it tells the loop."""
 
-    begin: Callable[[], Opened]
+    begin: Callable[[], Session]
     work: Callable[[Connection], T]
     timeout_s: float
     loop: asyncio.AbstractEventLoop
-    told: asyncio.Future[tuple[Opened, T]]
-    session: Opened | None = None
+    told: asyncio.Future[tuple[Session, T]]
+    session: Session | None = None
     timer: threading.Timer | None = None
     dropped: bool = False
     guard: threading.Lock = field(default_factory=threading.Lock)
@@ -125,7 +112,7 @@ class _Attempt(Generic[T]):
         if session is not None:
             session.expire()
 
-    def _begin(self) -> Opened:
+    def _begin(self) -> Session:
         session = self.begin()
         with self.guard:
             self.session = session
@@ -139,18 +126,18 @@ class _Attempt(Generic[T]):
         ambient.reach("transact.begun")
         return session
 
-    def _expire(self, session: Opened) -> None:
+    def _expire(self, session: Session) -> None:
         if session.expire():
             self._tell(None, TimeoutError("the transaction was ended at its deadline"))
 
-    def _tell(self, done: tuple[Opened, T] | None, error: BaseException | None) -> None:
+    def _tell(self, done: tuple[Session, T] | None, error: BaseException | None) -> None:
         try:
             self.loop.call_soon_threadsafe(self._settle, done, error)
         except RuntimeError:  # the loop is closed: nobody waits, and nothing is committed
             if done is not None:
                 done[0].roll_back()
 
-    def _settle(self, done: tuple[Opened, T] | None, error: BaseException | None) -> None:
+    def _settle(self, done: tuple[Session, T] | None, error: BaseException | None) -> None:
         if self.told.done():
             return
         if done is not None:
@@ -167,7 +154,7 @@ def _carried(error: BaseException | None) -> Exception:
 
 
 async def transact(
-    begin: Callable[[], Opened],
+    begin: Callable[[], Session],
     work: Callable[[Connection], T],
     outcome: Callable[[T], Append | None],
     *,

@@ -24,10 +24,11 @@ from remit.ledger.postgres.owner import OwnerSession, alive_in, lost
 from remit.ledger.postgres.reader import Readers
 from remit.ledger.postgres.schema import migrate, version_of
 from remit.ledger.postgres.scrub import scrub, size
-from remit.ledger.postgres.session import Mark, PostgresSession
+from remit.ledger.postgres.session import PostgresSession
 from remit.ledger.postgres.teller import Teller, read_deltas
 from remit.ledger.postgres.transaction import Beginning, Begun
 from remit.ledger.postgres.writer import PostgresWriter, landed
+from remit.ledger.session import Mark
 from remit.ledger.sql import Database, execute
 from remit.ledger.transact import transact
 from remit.ledger.transaction import Transaction, Work
