@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from remit.errors import Conflict, RunOwned
 from remit.gate.tree import below
-from remit.loop import Driver
+from remit.loop import Driver, RunState
 from remit.owner.drive import closed_here, outcome_of
 from remit.owner.follow import row_of
 from remit.owner.record import take_or_record
 from remit.owner.standing import standing_with_children, whole
-from remit.owner.state import State
+from remit.owner.state import Driven, State
 from remit.owner.take import is_due, is_owned
 from remit.types.ident import RunId
 from remit.types.principal import Principal
@@ -41,26 +41,10 @@ async def until_still(state: State, run: RunId, caller: Principal | None = None,
         if live is None and state.closing:
             raise closed_here()
         if live is not None:
-            try:
-                standing = await outcome_of(live)
-            except RunOwned:
-                continue
-            except Conflict as lost:
-                if lost.code != "journal.sequence":
-                    raise
-                continue  # another was faster
-            if not isinstance(live.driver, Driver):  # a workflow's, whose standing is whole
-                if isinstance(standing, Paused) and (
-                    await moves_below(state, run, caller) or await is_due(state, await row_of(state.ledger, run))
-                ):
-                    await state.ledger.changed(seen, timeout_s=_LOOK_S)
-                    continue
+            standing = await _standing_here(state, run, live, caller=caller, seen=seen)
+            if standing is not None:
                 return standing
-            ran = live.driver.state
-            if isinstance(standing, Paused) and ran.children and await moves_below(state, run, caller):
-                await state.ledger.changed(seen, timeout_s=_LOOK_S)
-                continue
-            return await whole(state.ledger, ran, standing)
+            continue
         row = await row_of(state.ledger, run, caller)
         owned = await is_owned(state, row)
         if not owned and await _can_take(state, row) and await is_due(state, row):
@@ -73,6 +57,30 @@ async def until_still(state: State, run: RunId, caller: Principal | None = None,
             if still is not None:
                 return still
         await state.ledger.changed(seen, timeout_s=_LOOK_S)
+
+
+async def _standing_here(state: State, run: RunId, live: Driven, *, caller: Principal | None, seen: int) -> Standing | None:
+    """How a run stands once its task here is over; None where another was faster, or where it goes on by itself."""
+    try:
+        standing = await outcome_of(live)
+    except RunOwned:
+        return None
+    except Conflict as lost:
+        if lost.code != "journal.sequence":
+            raise
+        return None
+    ran = live.driver.state if isinstance(live.driver, Driver) else None  # a workflow's standing is whole
+    if isinstance(standing, Paused) and await _goes_on(state, run, ran, caller):
+        await state.ledger.changed(seen, timeout_s=_LOOK_S)
+        return None
+    return standing if ran is None else await whole(state.ledger, ran, standing)
+
+
+async def _goes_on(state: State, run: RunId, ran: RunState | None, caller: Principal | None) -> bool:
+    """Whether a run that has just paused here is moved already: from below, or a workflow by what was decided meanwhile."""
+    if ran is not None:
+        return bool(ran.children) and await moves_below(state, run, caller)
+    return await moves_below(state, run, caller) or await is_due(state, await row_of(state.ledger, run))
 
 
 async def resume(state: State, run: RunId, caller: Principal | None) -> Standing:
